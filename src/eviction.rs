@@ -1,0 +1,4 @@
+//! What decides the pressure conditions: thresholds as configured, signals as observed.
+
+pub mod signals;
+pub mod thresholds;
