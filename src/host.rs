@@ -1,5 +1,7 @@
-//! One parser per source of the host. Parsers know nothing of Kubernetes clients and never touch the host
-//! themselves: they read through [`crate::source::Source`].
+//! One parser per source of the host.
+//!
+//! Each file owns one kind of reading: a `read` that asks a [`crate::source::Tracked`] source and a parser that is
+//! a plain function over bytes. None of them touches the host itself, keeps state, or knows a Kubernetes client.
 
 pub mod cgroup;
 pub mod cpu;
@@ -11,3 +13,28 @@ pub mod network;
 pub mod os;
 pub mod pids;
 pub mod pressure;
+
+use crate::source::SourceError;
+
+/// Why a reading has no value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    /// The host did not answer.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The host answered something that makes no sense.
+    #[error("{path}: {problem}")]
+    Malformed {
+        /// The file.
+        path: String,
+        /// What is wrong with it, with the offending text.
+        problem: String,
+    },
+}
+
+impl ReadError {
+    /// An answer that makes no sense.
+    pub fn malformed(path: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self::Malformed { path: path.into(), problem: problem.into() }
+    }
+}

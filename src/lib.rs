@@ -9,6 +9,7 @@ pub mod api;
 pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod cri;
 pub mod eviction;
 pub mod gather;
 pub mod host;

@@ -1,1 +1,5 @@
 //! (being written)
+
+/// Settings.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {}

@@ -1,1 +1,1 @@
-//! (being written)
+//! os-release(5) and the names of architectures.
