@@ -1,4 +1,4 @@
-//! The mount table and the numbers of a filesystem (proc_pid_mountinfo(5), statvfs(3)).
+//! The mount table and the numbers of a filesystem (`proc_pid_mountinfo(5)`, statvfs(3)).
 //!
 //! The parser is our own: mount points are bytes, sources may be empty, and a line that is not understood costs only
 //! itself. Devices are never looked up by number and never summed: what is measured is the directory that is asked for.

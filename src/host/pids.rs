@@ -1,5 +1,5 @@
 //! PIDs in use and their limit: `/proc/sys/kernel/pid_max`, `threads-max`, `/proc/loadavg`
-//! (proc_sys_kernel(5), proc_loadavg(5)), as `pkg/kubelet/stats/pidlimit` reads them.
+//! (`proc_sys_kernel(5)`, `proc_loadavg(5)`), as `pkg/kubelet/stats/pidlimit` reads them.
 
 use super::ReadError;
 use crate::source::Tracked;
