@@ -122,7 +122,7 @@ mod tests {
             ),
             ("PRETTY_NAME=\"Debian\"\r\n", "Debian"),
             ("  PRETTY_NAME=\"Indented\" # remark\n", "Indented"),
-            ("PRETTY_NAME='a \\n b'\n", "a \\n b"),
+            ("PRETTY_NAME='a \\$ b'\n", "a \\$ b"),
             ("PRETTY_NAME=\"a \\n \\\\ \\` b\"\n", "a \\n \\ ` b"),
             ("PRETTY_NAME=a\\ b\n", "a b"),
             ("PRETTY_NAME=\"not closed\n", "not closed"),
