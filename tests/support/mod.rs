@@ -1,5 +1,5 @@
-//! Real parts for the tests: etcd, kube-apiserver, kube-controller-manager, kubectl, the Go oracle, and the
-//! built nodelet itself. Nothing here imitates Kubernetes; what the tests need from it is asked of the real programs.
+//! Real parts for the tests: etcd, kube-apiserver, kube-controller-manager, kubectl, the Go oracle, and the built
+//! nodelet itself. Nothing here imitates Kubernetes; what a test needs from it is asked of the real programs.
 #![allow(
     dead_code,
     unreachable_pub,
@@ -16,4 +16,12 @@
 )]
 
 pub mod assets;
+pub mod audit;
+pub mod client;
+pub mod controlplane;
+pub mod nodelet;
 pub mod oracle;
+pub mod pki;
+pub mod process;
+pub mod scratch;
+pub mod wait;
