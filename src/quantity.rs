@@ -494,9 +494,7 @@ mod tests {
 
     #[test]
     fn refuses_what_is_no_quantity() {
-        for text in [
-            "", " 1", "1 ", "1.2.3", "1x", "--1", "1-1-", "1_000", "1é", "é",
-        ] {
+        for text in ["", " 1", "1 ", "1.2.3", "1x", "1-1-", "1_000", "1é", "é"] {
             let refused = Quantity::parse(text);
             assert!(
                 matches!(refused, Err(QuantityError::Malformed(ref t)) if t == text),
@@ -512,6 +510,7 @@ mod tests {
             "1KiMi",
             "1i",
             "1-1",
+            "--1",
             "1e99999999999999999999",
             "1k3",
         ] {
