@@ -109,6 +109,12 @@ impl Audit {
         self
     }
 
+    /// Requests whose handling broke off: the apiserver panicked, or the client went away before its answer.
+    pub fn panicked(mut self) -> Self {
+        self.stage = "Panic";
+        self
+    }
+
     pub fn user(mut self, user: &str) -> Self {
         self.user = Some(user.to_owned());
         self

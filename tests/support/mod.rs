@@ -11,6 +11,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
+    clippy::print_stdout,
     clippy::disallowed_methods,
     reason = "a helper that fails fails the test, and real processes run on real time"
 )]
@@ -19,9 +20,13 @@ pub mod assets;
 pub mod audit;
 pub mod client;
 pub mod controlplane;
+pub mod daemon;
 pub mod nodelet;
+pub mod nodes;
 pub mod oracle;
 pub mod pki;
 pub mod process;
+pub mod proxy;
 pub mod scratch;
+pub mod statuses;
 pub mod wait;
