@@ -1,0 +1,394 @@
+//! What of the capacity is left for pods (`pkg/kubelet/cm/node_container_manager_linux.go`,
+//! `pkg/kubelet/nodestatus/setters.go`).
+
+use super::{CPU, EPHEMERAL_STORAGE, HUGE_PAGES_PREFIX, MEMORY, Resources};
+use crate::config::settings::Settings;
+use crate::eviction::thresholds::Signal;
+use crate::quantity::Quantity;
+use crate::status::Explanation;
+use k8s_openapi::api::core::v1::{Node, NodeStatus};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity as ApiQuantity;
+use std::collections::BTreeMap;
+
+/// Brings `allocatable` up to `capacity`, and says which amounts of it make no sense. `fresh` are the amounts of this
+/// round: they know how they are written, which a text such as `5000` does not say.
+pub(super) fn set(
+    settings: &Settings,
+    status: &mut NodeStatus,
+    fresh: &BTreeMap<String, Quantity>,
+) -> Vec<String> {
+    let capacity = status.capacity.get_or_insert_default();
+    let (mut amounts, problems) = parsed(capacity);
+    amounts.extend(fresh.clone());
+    let reserved = reservation(settings, &amounts);
+    let allocatable = status.allocatable.get_or_insert_default();
+    allocatable.retain(|name, _| capacity.contains_key(name) || !is_extended_resource(name));
+    for (name, amount) in left_over(&amounts, &reserved) {
+        allocatable.insert(name, ApiQuantity::from(&amount));
+    }
+    problems
+}
+
+/// The amounts of a resource list, and those that make no sense.
+fn parsed(resources: &Resources) -> (BTreeMap<String, Quantity>, Vec<String>) {
+    let mut amounts = BTreeMap::new();
+    let mut problems = Vec::new();
+    for (name, amount) in resources {
+        match Quantity::try_from(amount) {
+            Ok(amount) => {
+                amounts.insert(name.clone(), amount);
+            }
+            Err(problem) => problems.push(format!("capacity of {name}: {problem}")),
+        }
+    }
+    (amounts, problems)
+}
+
+/// Capacity less what is reserved, never below 0; huge pages are also taken off the memory.
+fn left_over(
+    capacity: &BTreeMap<String, Quantity>,
+    reserved: &BTreeMap<String, Quantity>,
+) -> BTreeMap<String, Quantity> {
+    let mut left: BTreeMap<String, Quantity> = capacity
+        .iter()
+        .map(|(name, amount)| {
+            let reserved = reserved.get(name).copied().unwrap_or_default();
+            (name.clone(), amount.sub(&reserved).at_least_zero())
+        })
+        .collect();
+    if let Some(memory) = left.get_mut(MEMORY) {
+        for (_, pages) in capacity
+            .iter()
+            .filter(|(name, _)| name.starts_with(HUGE_PAGES_PREFIX))
+        {
+            *memory = memory.sub(pages).at_least_zero();
+        }
+    }
+    left
+}
+
+/// What is kept from pods, of each resource in `capacity`: reserved for the system and for Kubernetes, and what the
+/// hard eviction thresholds keep free (`GetNodeAllocatableReservation`). Resources with none are left out.
+pub fn reservation(
+    settings: &Settings,
+    capacity: &BTreeMap<String, Quantity>,
+) -> BTreeMap<String, Quantity> {
+    capacity
+        .iter()
+        .map(|(name, amount)| {
+            let parts = [
+                system_reserved(settings, name),
+                kube_reserved(settings, name),
+                kept_free(settings, name, amount),
+            ];
+            let sum = parts
+                .iter()
+                .flatten()
+                .fold(Quantity::default(), |sum, part| sum.add(part));
+            (name.clone(), sum)
+        })
+        .filter(|(_, amount)| !amount.is_zero())
+        .collect()
+}
+
+/// Which reservations are larger than the capacity, in kubelet's words; checked at start.
+pub fn impossible_reservations(
+    settings: &Settings,
+    capacity: &BTreeMap<String, Quantity>,
+) -> Vec<String> {
+    reservation(settings, capacity)
+        .into_iter()
+        .filter_map(|(name, reserved)| {
+            let capacity = capacity.get(&name).copied().unwrap_or_default();
+            (reserved > capacity).then(|| {
+                format!(
+                    "invalid Node Allocatable configuration. Resource {name:?} has a reservation of {reserved} \
+                     but capacity of {capacity}. Expected capacity >= reservation."
+                )
+            })
+        })
+        .collect()
+}
+
+/// `systemReserved`, whose CPUs are those of `reservedSystemCPUs` where these are named.
+fn system_reserved(settings: &Settings, name: &str) -> Option<Quantity> {
+    match &settings.reserved_system_cpus {
+        Some(cpus) if name == CPU => Some(Quantity::count(super::whole(cpus.len()))),
+        _ => settings.system_reserved.get(name).copied(),
+    }
+}
+
+/// `kubeReserved`, which has no CPUs of its own where `reservedSystemCPUs` names them.
+fn kube_reserved(settings: &Settings, name: &str) -> Option<Quantity> {
+    if name == CPU && settings.reserved_system_cpus.is_some() {
+        return None;
+    }
+    settings.kube_reserved.get(name).copied()
+}
+
+/// What the last hard threshold on `name` keeps free.
+fn kept_free(settings: &Settings, name: &str, capacity: &Quantity) -> Option<Quantity> {
+    let signal = match name {
+        MEMORY => Signal::MemoryAvailable,
+        EPHEMERAL_STORAGE => Signal::NodefsAvailable,
+        _ => return None,
+    };
+    let threshold = settings
+        .eviction_hard
+        .iter()
+        .rev()
+        .find(|threshold| threshold.signal == signal)?;
+    Some(Quantity::bytes(threshold.value.amount_of(capacity.value())))
+}
+
+/// Whether `name` is a resource that Kubernetes itself gives no meaning (`IsExtendedResourceName`). The server has
+/// checked its form; only the length that a quota on it would have is left to check.
+fn is_extended_resource(name: &str) -> bool {
+    const QUOTA_PREFIX: &str = "requests.";
+    const LONGEST_DOMAIN: usize = 253;
+    name.split_once('/').is_some_and(|(domain, _)| {
+        !name.contains("kubernetes.io/")
+            && !name.starts_with(QUOTA_PREFIX)
+            && QUOTA_PREFIX.len() + domain.len() <= LONGEST_DOMAIN
+    })
+}
+
+/// Where the allocatable amount of `name` comes from, beside what its capacity comes from.
+pub(super) fn explain(
+    settings: &Settings,
+    node: &Node,
+    name: &str,
+    capacity: &Explanation,
+) -> Explanation {
+    let mut sources = capacity.sources.clone();
+    let reserved = [
+        (
+            "reservedSystemCPUs",
+            name == CPU && settings.reserved_system_cpus.is_some(),
+        ),
+        (
+            "systemReserved",
+            settings.system_reserved.contains_key(name),
+        ),
+        ("kubeReserved", settings.kube_reserved.contains_key(name)),
+        (
+            "evictionHard",
+            kept_free(settings, name, &Quantity::default()).is_some(),
+        ),
+    ];
+    sources.extend(
+        reserved
+            .iter()
+            .filter(|(_, used)| *used)
+            .map(|(key, _)| format!("config:{key}")),
+    );
+    if name == MEMORY {
+        let kept = node
+            .status
+            .iter()
+            .filter_map(|status| status.capacity.as_ref())
+            .flatten();
+        let pages = kept
+            .map(|(name, _)| name)
+            .filter(|name| name.starts_with(HUGE_PAGES_PREFIX));
+        sources.extend(pages.map(|name| format!("/status/capacity/{name}")));
+    }
+    Explanation {
+        path: format!("/status/allocatable/{name}"),
+        rule: format!("allocatable.{name}"),
+        sources,
+        ..capacity.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{impossible_reservations, is_extended_resource, reservation};
+    use crate::config::settings::Settings;
+    use crate::eviction::thresholds::{Signal, Threshold, ThresholdValue};
+    use crate::host::cpu::CpuList;
+    use crate::quantity::Quantity;
+    use std::collections::BTreeMap;
+
+    type Table<'a> = &'a [(&'a str, &'a str)];
+
+    fn resources(table: Table<'_>) -> BTreeMap<String, Quantity> {
+        table
+            .iter()
+            .map(|(name, text)| ((*name).to_owned(), Quantity::parse(text).unwrap()))
+            .collect()
+    }
+
+    fn threshold(signal: Signal, value: &str) -> Threshold {
+        let value = match value {
+            "5%" => ThresholdValue::Percentage(0.05),
+            text => ThresholdValue::Quantity(Quantity::parse(text).unwrap()),
+        };
+        Threshold {
+            signal,
+            value,
+            grace_period: None,
+            min_reclaim: None,
+        }
+    }
+
+    fn settings(kube: Table<'_>, system: Table<'_>, hard: Vec<Threshold>) -> Settings {
+        Settings {
+            kube_reserved: resources(kube),
+            system_reserved: resources(system),
+            eviction_hard: hard,
+            ..Settings::default()
+        }
+    }
+
+    fn texts(amounts: &BTreeMap<String, Quantity>) -> Vec<(&str, String)> {
+        amounts
+            .iter()
+            .map(|(name, amount)| (name.as_str(), amount.to_string()))
+            .collect()
+    }
+
+    #[test]
+    fn test_node_allocatable_reservation_for_scheduling() {
+        let (memory, nodefs) = (Signal::MemoryAvailable, Signal::NodefsAvailable);
+        let both: Table<'_> = &[("cpu", "10"), ("memory", "10Gi")];
+        let kube: Table<'_> = &[("cpu", "100m"), ("memory", "100Mi")];
+        let system: Table<'_> = &[("cpu", "50m"), ("memory", "50Mi")];
+        let storage: Table<'_> = &[("ephemeral-storage", "10Gi")];
+        let rows: [(Table<'_>, Table<'_>, Table<'_>, Vec<Threshold>, Table<'_>); 11] = [
+            (
+                kube,
+                system,
+                both,
+                vec![],
+                &[("cpu", "150m"), ("memory", "150Mi")],
+            ),
+            (
+                kube,
+                system,
+                both,
+                vec![threshold(memory, "100Mi")],
+                &[("cpu", "150m"), ("memory", "250Mi")],
+            ),
+            (
+                kube,
+                system,
+                both,
+                vec![threshold(memory, "5%")],
+                &[("cpu", "150m"), ("memory", "694157320")],
+            ),
+            (&[], &[], both, vec![], &[]),
+            (
+                &[("memory", "100Mi")],
+                system,
+                both,
+                vec![],
+                &[("cpu", "50m"), ("memory", "150Mi")],
+            ),
+            (
+                &[("cpu", "50m"), ("memory", "100Mi")],
+                &[("memory", "50Mi")],
+                both,
+                vec![],
+                &[("cpu", "50m"), ("memory", "150Mi")],
+            ),
+            (
+                &[("memory", "100Mi")],
+                &[("memory", "50Mi")],
+                &[("cpu", "10")],
+                vec![],
+                &[],
+            ),
+            (
+                &[("ephemeral-storage", "100Mi")],
+                &[],
+                storage,
+                vec![],
+                &[("ephemeral-storage", "100Mi")],
+            ),
+            (
+                &[("ephemeral-storage", "100Mi")],
+                &[],
+                storage,
+                vec![threshold(nodefs, "100Mi")],
+                &[("ephemeral-storage", "200Mi")],
+            ),
+            (
+                &[("ephemeral-storage", "150Mi")],
+                &[],
+                storage,
+                vec![threshold(nodefs, "5%")],
+                &[("ephemeral-storage", "694157320")],
+            ),
+            (&[], &[], storage, vec![], &[]),
+        ];
+        for (row, (kube, system, capacity, hard, expected)) in rows.into_iter().enumerate() {
+            let reserved = reservation(&settings(kube, system, hard), &resources(capacity));
+            let expected: Vec<_> = expected
+                .iter()
+                .map(|(k, v)| (*k, (*v).to_owned()))
+                .collect();
+            assert_eq!(texts(&reserved), expected, "row {row}");
+        }
+    }
+
+    #[test]
+    fn the_last_of_several_thresholds_and_named_cpus_count() {
+        let hard = vec![
+            threshold(Signal::MemoryAvailable, "1Gi"),
+            threshold(Signal::MemoryAvailable, "100Mi"),
+        ];
+        let settings = Settings {
+            reserved_system_cpus: Some(CpuList::parse("0-2").unwrap()),
+            ..settings(&[("cpu", "1")], &[("cpu", "500m")], hard)
+        };
+        let reserved = reservation(&settings, &resources(&[("cpu", "8"), ("memory", "10Gi")]));
+        assert_eq!(
+            texts(&reserved),
+            [("cpu", "3".to_owned()), ("memory", "100Mi".to_owned())]
+        );
+    }
+
+    #[test]
+    fn test_node_allocatable_input_validation() {
+        let half: Table<'_> = &[("cpu", "5"), ("memory", "5Gi")];
+        let whole: Table<'_> = &[("cpu", "10"), ("memory", "11Gi")];
+        let invalid = |settings: &Settings, capacity: Table<'_>| {
+            impossible_reservations(settings, &resources(capacity))
+        };
+        assert_eq!(
+            invalid(&settings(half, half, vec![]), whole),
+            [""; 0],
+            "cpu equal to the capacity"
+        );
+        let hard = vec![threshold(Signal::MemoryAvailable, "2Gi")];
+        assert_eq!(
+            invalid(&settings(half, half, hard), whole),
+            [
+                "invalid Node Allocatable configuration. Resource \"memory\" has a reservation of 12Gi but capacity of \
+             11Gi. Expected capacity >= reservation."
+            ]
+        );
+        let hard = vec![threshold(Signal::NodefsAvailable, "100Mi")];
+        let storage: Table<'_> = &[("ephemeral-storage", "20Gi")];
+        assert_eq!(
+            invalid(&settings(storage, &[], hard), storage).len(),
+            1,
+            "storage and its threshold"
+        );
+    }
+
+    #[test]
+    fn test_is_native_resource() {
+        for (name, extended) in [
+            ("pod.alpha.kubernetes.io/opaque-int-resource-foo", false),
+            ("kubernetes.io/resource-foo", false),
+            ("foo", false),
+            ("a/b", true),
+            ("", false),
+            ("requests.example.com/gpu", false),
+        ] {
+            assert_eq!(is_extended_resource(name), extended, "{name:?}");
+        }
+    }
+}
