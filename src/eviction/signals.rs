@@ -10,11 +10,11 @@ use crate::host::filesystem::Filesystem;
 /// Which pressures are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Pressures {
-    /// MemoryPressure.
+    /// `MemoryPressure`.
     pub memory: bool,
-    /// DiskPressure.
+    /// `DiskPressure`.
     pub disk: bool,
-    /// PIDPressure.
+    /// `PIDPressure`.
     pub pid: bool,
 }
 
@@ -206,19 +206,30 @@ mod tests {
     #[test]
     fn what_the_host_does_not_say_is_not_observed() {
         assert!(observe(&Snapshot::default()).is_empty());
-        let no_limit = Snapshot {
-            pids: Reading::of(Pids {
-                limit: None,
-                tasks: 1000,
-            }),
+        let no_inodes = Snapshot {
             root_filesystem: Reading::of(filesystem(1, 2, 0, 0)),
             ..Snapshot::default()
         };
-        assert_eq!(seen(&no_limit, Signal::PidAvailable), None);
-        assert_eq!(seen(&no_limit, Signal::NodefsInodesFree), None);
+        assert_eq!(seen(&no_inodes, Signal::NodefsInodesFree), None);
         assert_eq!(
             seen(&memory(1024, None, None), Signal::MemoryAvailable),
             None
+        );
+    }
+
+    #[test]
+    fn c64_pids_without_a_limit_cannot_run_short() {
+        let pids = |limit| Snapshot {
+            pids: Reading::of(Pids {
+                limit,
+                tasks: 31_000,
+            }),
+            ..Snapshot::default()
+        };
+        assert_eq!(seen(&pids(None), Signal::PidAvailable), None);
+        assert_eq!(
+            seen(&pids(Some(30_000)), Signal::PidAvailable),
+            Some((0, 30_000))
         );
     }
 

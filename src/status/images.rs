@@ -103,7 +103,7 @@ pub fn explain(inputs: &Inputs<'_>, _node: &Node) -> Vec<Explanation> {
                 value: name.clone(),
                 reason: "the list would not fit into a Node".to_owned(),
             }));
-            explanation.from_setting("nodeStatusMaxImages")
+            explanation.with_setting("nodeStatusMaxImages")
         })
         .collect()
 }

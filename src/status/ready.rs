@@ -124,7 +124,7 @@ fn aggregate(messages: Vec<String>) -> Option<String> {
 pub fn explain(inputs: &Inputs<'_>, _node: &Node) -> Vec<Explanation> {
     let explanation = Explanation::ruled("/status/conditions/Ready/status", "conditions.Ready");
     vec![match &inputs.snapshot.runtime {
-        Some(runtime) => explanation.from_reading(&runtime.status),
+        Some(runtime) => explanation.with_reading(&runtime.status),
         None => explanation,
     }]
 }

@@ -1,12 +1,12 @@
 //! What of the capacity is left for pods (`pkg/kubelet/cm/node_container_manager_linux.go`,
 //! `pkg/kubelet/nodestatus/setters.go`).
 
-use super::{CPU, EPHEMERAL_STORAGE, HUGE_PAGES_PREFIX, MEMORY, Resources};
+use super::{CPU, EPHEMERAL_STORAGE, HUGE_PAGES_PREFIX, MEMORY, Resources, pointer};
 use crate::config::settings::Settings;
 use crate::eviction::thresholds::Signal;
 use crate::quantity::Quantity;
-use crate::status::Explanation;
-use k8s_openapi::api::core::v1::{Node, NodeStatus};
+use crate::status::{Explanation, Inputs};
+use k8s_openapi::api::core::v1::NodeStatus;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as ApiQuantity;
 use std::collections::BTreeMap;
 
@@ -154,13 +154,13 @@ fn is_extended_resource(name: &str) -> bool {
 }
 
 /// Where the allocatable amount of `name` comes from, beside what its capacity comes from.
-pub(super) fn explain(
-    settings: &Settings,
-    node: &Node,
-    name: &str,
-    capacity: &Explanation,
-) -> Explanation {
-    let mut sources = capacity.sources.clone();
+pub(super) fn explain(inputs: &Inputs<'_>, name: &str, capacity: &Explanation) -> Explanation {
+    let settings = inputs.settings;
+    let mut explanation = Explanation {
+        path: pointer("allocatable", name),
+        rule: format!("allocatable.{name}"),
+        ..capacity.clone()
+    };
     let reserved = [
         (
             "reservedSystemCPUs",
@@ -176,29 +176,13 @@ pub(super) fn explain(
             kept_free(settings, name, &Quantity::default()).is_some(),
         ),
     ];
-    sources.extend(
-        reserved
-            .iter()
-            .filter(|(_, used)| *used)
-            .map(|(key, _)| format!("config:{key}")),
-    );
+    for (key, _) in reserved.into_iter().filter(|(_, used)| *used) {
+        explanation = explanation.with_setting(key);
+    }
     if name == MEMORY {
-        let kept = node
-            .status
-            .iter()
-            .filter_map(|status| status.capacity.as_ref())
-            .flatten();
-        let pages = kept
-            .map(|(name, _)| name)
-            .filter(|name| name.starts_with(HUGE_PAGES_PREFIX));
-        sources.extend(pages.map(|name| format!("/status/capacity/{name}")));
+        explanation = explanation.with_reading(&inputs.snapshot.huge_pages);
     }
-    Explanation {
-        path: format!("/status/allocatable/{name}"),
-        rule: format!("allocatable.{name}"),
-        sources,
-        ..capacity.clone()
-    }
+    explanation
 }
 
 #[cfg(test)]
