@@ -4,8 +4,10 @@
 //! external cloud provider the addresses are the cloud's as soon as there are any.
 
 pub mod choose;
+pub mod usable;
 
-use self::choose::{Choice, choose, validate};
+use self::choose::{Choice, choose};
+use self::usable::validate;
 use super::{Explanation, Inputs, SetterError, status_of};
 use k8s_openapi::api::core::v1::{Node, NodeAddress};
 use std::net::IpAddr;

@@ -1,4 +1,5 @@
-use super::choose::{self, choose, validate};
+use super::choose::{self, choose};
+use super::usable::validate;
 use super::{PROVIDED_NODE_IP, explain, set};
 use crate::gather::Reading;
 use crate::host::network::{Route, Routes};
