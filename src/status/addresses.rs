@@ -4,8 +4,10 @@
 //! external cloud provider the addresses are the cloud's as soon as there are any.
 
 pub mod choose;
+pub mod usable;
 
-use self::choose::{Choice, choose, validate};
+use self::choose::{Choice, choose};
+use self::usable::validate;
 use super::{Explanation, Inputs, SetterError, status_of};
 use k8s_openapi::api::core::v1::{Node, NodeAddress};
 use std::net::IpAddr;
@@ -131,21 +133,21 @@ pub fn explain(inputs: &Inputs<'_>, node: &Node) -> Vec<Explanation> {
         return Vec::new();
     };
     let hostname = Explanation::ruled("/status/addresses/Hostname/address", "addresses.hostname")
-        .from_reading(&snapshot.hostname);
+        .with_reading(&snapshot.hostname);
     if choice.addresses.is_empty() {
         return vec![hostname];
     }
     let mut internal = Explanation::ruled("/status/addresses/InternalIP/address", choice.rule);
     if let Some(key) = choice.setting {
-        internal = internal.from_setting(key);
+        internal = internal.with_setting(key);
     }
     internal.rejected = choice.rejected;
-    internal = internal.from_reading(&snapshot.interfaces);
+    internal = internal.with_reading(&snapshot.interfaces);
     internal = match choice.rule {
-        choose::LOOKUP => internal.from_reading(&snapshot.lookup),
+        choose::LOOKUP => internal.with_reading(&snapshot.lookup),
         choose::DEFAULT_ROUTE | choose::INTERFACE_SCAN => internal
-            .from_reading(&snapshot.lookup)
-            .from_reading(&snapshot.routes),
+            .with_reading(&snapshot.lookup)
+            .with_reading(&snapshot.routes),
         _ => internal,
     };
     vec![internal, hostname]

@@ -138,7 +138,7 @@ pub fn explain(inputs: &Inputs<'_>, _node: &Node) -> Vec<Explanation> {
         Explanation::read(kernel, kernel_rule, &snapshot.uname),
         Explanation::read(image, image_rule, &snapshot.os_image),
         version.and_then(|version| Explanation::read(runtime, runtime_rule, version)),
-        Some(Explanation::ruled(kubelet, kubelet_rule).from_setting("kubeletVersion")),
+        Some(Explanation::ruled(kubelet, kubelet_rule).with_setting("kubeletVersion")),
     ]
     .into_iter()
     .flatten()
