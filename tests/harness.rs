@@ -2,12 +2,17 @@
 
 mod support;
 
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use support::audit::Entry;
 use support::controlplane::ControlPlane;
 use support::oracle::Oracle;
+use support::process;
+use support::scratch::Scratch;
 use support::wait::eventually;
 
 const SOON: Duration = Duration::from_secs(30);
@@ -120,6 +125,55 @@ fn the_node_lifecycle_controller_takes_and_gives_the_not_ready_taint() {
             (has_taint == tainted).then_some(())
         });
     }
+}
+
+/// Runs in two processes: this one, and one like it that holds a child and a directory and is killed.
+#[test]
+fn a_killed_test_binary_leaves_no_process_and_no_file() {
+    const TEST: &str = "a_killed_test_binary_leaves_no_process_and_no_file";
+    const REPORT_TO: &str = "NODELET_TEST_REPORT_TO";
+    if let Some(report) = std::env::var_os(REPORT_TO) {
+        let scratch = Scratch::new();
+        let mut sleep = process::command("sleep");
+        sleep.arg("3600");
+        let mut child = process::spawn(sleep);
+        let held = format!("{} {}", child.id(), scratch.path().display());
+        fs::write(scratch.path().join("file"), "").unwrap();
+        let unfinished = scratch.path().join("report");
+        fs::write(&unfinished, held).unwrap();
+        fs::rename(unfinished, report).unwrap();
+        child.wait().unwrap();
+        return;
+    }
+
+    let scratch = Scratch::new();
+    let report = scratch.path().join("report");
+    let mut command = process::command(std::env::current_exe().unwrap());
+    command
+        .args(["--exact", TEST])
+        .env(REPORT_TO, &report)
+        .stdout(Stdio::null());
+    let mut other = process::spawn(command);
+    let held = eventually(SOON, "the report of the other process", || {
+        fs::read_to_string(&report).ok()
+    });
+    let (pid, directory) = held.split_once(' ').unwrap();
+    assert!(is_running(pid));
+    assert!(Path::new(directory).is_dir());
+
+    other.kill().unwrap();
+    other.wait().unwrap();
+    eventually(SOON, "the end of its child", || {
+        (!is_running(pid)).then_some(())
+    });
+    eventually(SOON, "the removal of its directory", || {
+        (!Path::new(directory).exists()).then_some(())
+    });
+}
+
+/// Whether the process exists and is more than an exit status that nobody asked for yet.
+fn is_running(pid: &str) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }
 
 fn is_not_ready(taint: &Value) -> bool {

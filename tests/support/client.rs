@@ -98,7 +98,7 @@ impl Client {
             let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await?;
             config.default_retry = false;
             config.connect_timeout = Some(Duration::from_secs(10));
-            config.read_timeout = Some(Duration::from_secs(60));
+            config.read_timeout = Some(Duration::from_mins(1));
             let response = kube::Client::try_from(config)?.send(request).await?;
             let status = response.status().as_u16();
             let bytes = response.into_body().collect().await?.to_bytes();

@@ -17,7 +17,7 @@ use super::process::{self, Server};
 use super::scratch::Scratch;
 
 /// Generous, because a busy machine with two cores runs everything else beside it.
-const START_TIMEOUT: Duration = Duration::from_secs(120);
+const START_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// etcd and a kube-apiserver with the Node authorizer and `NodeRestriction`, on loopback ports of its own.
 ///
@@ -97,8 +97,6 @@ impl ControlPlane {
         let mut command = process::command(program("kube-controller-manager"));
         command
             .arg(option("kubeconfig", &kubeconfig))
-            .arg(option("authentication-kubeconfig", &kubeconfig))
-            .arg(option("authorization-kubeconfig", &kubeconfig))
             .arg(option(
                 "service-account-private-key-file",
                 &file("service-account.key"),
