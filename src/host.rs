@@ -14,6 +14,11 @@ pub mod os;
 pub mod pids;
 pub mod pressure;
 
+#[cfg(test)]
+pub(crate) mod fake;
+#[cfg(test)]
+mod properties;
+
 use crate::source::SourceError;
 
 /// Why a reading has no value.

@@ -1,1 +1,182 @@
-//! (being written)
+//! The Node's Lease: the heartbeat (`component-helpers/apimachinery/lease/controller.go`).
+//!
+//! In a task and on a connection of its own, so that nothing that a status write waits for makes it late. Differs
+//! from upstream on purpose: the owner reference always names the present Node and is healed when it does not, and a
+//! Lease is neither created nor renewed while the cluster says that the Node is gone (C95, C96).
+
+pub mod object;
+
+use crate::api::client::ApiClient;
+use crate::api::failure::{Failure, Kind, Next};
+use crate::api::request::ApiRequest;
+use crate::clock::Clock;
+use crate::node::cache::{Cached, NodeCache};
+use k8s_openapi::api::core::v1::Node;
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// Renewals come four times in a Lease's duration.
+const RENEWALS_IN_A_DURATION: u32 = 4;
+
+/// Upstream's jitter: each wait is up to this share longer.
+const JITTER: f64 = 0.04;
+
+/// Tries of one renewal.
+const TRIES: u32 = 5;
+
+/// How the Lease is kept.
+#[derive(Debug, Clone)]
+pub struct LeaseSettings {
+    /// Name of the Node, of the Lease and of its holder.
+    pub node_name: String,
+    /// `leaseDurationSeconds`.
+    pub duration_seconds: u32,
+}
+
+impl LeaseSettings {
+    fn interval(&self) -> Duration {
+        Duration::from_secs(u64::from(self.duration_seconds)) / RENEWALS_IN_A_DURATION
+    }
+}
+
+/// Keeps one Lease.
+#[derive(Debug)]
+pub struct LeaseKeeper {
+    api: ApiClient,
+    cache: NodeCache,
+    clock: Arc<dyn Clock>,
+    settings: LeaseSettings,
+    /// The Lease as the server last answered with it.
+    latest: Option<Value>,
+    /// The failure that was logged last, so that a lasting one is said once.
+    said: Option<String>,
+}
+
+impl LeaseKeeper {
+    /// A keeper that has not asked anything yet.
+    pub fn new(api: ApiClient, cache: NodeCache, clock: Arc<dyn Clock>, settings: LeaseSettings) -> Self {
+        Self { api, cache, clock, settings, latest: None, said: None }
+    }
+
+    /// Renews until `stop`. A failed renewal is tried again well before the next would be due; a Node that comes, or
+    /// comes back under a new UID, is met at once.
+    pub async fn run(mut self, stop: CancellationToken) {
+        let mut node = self.cache.subscribe();
+        let mut owner = None;
+        loop {
+            let started = Instant::now();
+            node.mark_unchanged();
+            let outcome = self.sync().await;
+            let wait = match &outcome {
+                Ok(()) => self.settings.interval().mul_f64(1.0 + JITTER * fastrand::f64()),
+                Err(failure) => self.wait_after(failure),
+            };
+            self.say(outcome.err());
+            if let Some(uid) = self.cache.get().uid() {
+                owner = Some(uid.to_owned());
+            }
+            // Counted from the end of the work, as upstream does, but never beyond a third of the duration in all.
+            let due = (Instant::now() + wait).min(started + self.settings.interval().mul_f64(1.3));
+            loop {
+                tokio::select! {
+                    biased;
+                    () = stop.cancelled() => return,
+                    () = tokio::time::sleep_until(due) => break,
+                    Ok(()) = node.changed() => {
+                        let known = self.cache.get();
+                        if known.uid().is_some() && known.uid() != owner.as_deref() {
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn wait_after(&self, failure: &Failure) -> Duration {
+        let quarter = self.settings.interval();
+        let own = quarter / 5;
+        let wait = failure.retry_after.unwrap_or(own).min(quarter);
+        wait.mul_f64(1.0 + JITTER * fastrand::f64())
+    }
+
+    fn say(&mut self, failure: Option<Failure>) {
+        let text = failure.map(|failure| failure.message);
+        if text != self.said {
+            match &text {
+                Some(failure) => tracing::warn!(%failure, "The Lease was not renewed"),
+                None => tracing::info!("The Lease is renewed again"),
+            }
+            self.said = text;
+        }
+    }
+
+    /// One renewal: a PUT of what is known, or a look and a creation.
+    async fn sync(&mut self) -> Result<(), Failure> {
+        let Some(uid) = self.owner().await? else {
+            self.latest = None;
+            return Ok(());
+        };
+        let mut failure = Failure::new(Kind::Other, "the Lease was not tried");
+        for _ in 0..TRIES {
+            match self.renew(&uid).await {
+                Ok(lease) => {
+                    self.latest = Some(lease);
+                    return Ok(());
+                }
+                Err(error) => failure = error,
+            }
+            match failure.next() {
+                Next::Reread if failure.is_link() => break,
+                Next::Reread => self.latest = None,
+                Next::After(_) | Next::NextRound => break,
+            }
+        }
+        Err(failure)
+    }
+
+    async fn renew(&mut self, uid: &str) -> Result<Value, Failure> {
+        let name = &self.settings.node_name;
+        let base = match self.latest.take() {
+            Some(lease) => Some(lease),
+            None => match self.api.send(&ApiRequest::get_lease(name)).await {
+                Ok(lease) => Some(lease),
+                Err(failure) if failure.kind == Kind::NotFound => None,
+                Err(failure) => return Err(failure),
+            },
+        };
+        let wanted = object::renewed(base.as_ref(), &self.settings, uid, self.clock.now());
+        let request = match &base {
+            Some(_) => ApiRequest::update_lease(name, wanted),
+            None => ApiRequest::create_lease(wanted),
+        };
+        let answer = self.api.send(&request).await;
+        if answer.is_err() {
+            // Kept, so that a lost answer costs no GET; a conflict or a 404 drops it in `sync`.
+            self.latest = base;
+        }
+        answer
+    }
+
+    /// The UID that owns the Lease: that of the Node last seen. `None` once the cluster has said that there is none.
+    async fn owner(&self) -> Result<Option<String>, Failure> {
+        match self.cache.get() {
+            Cached::Absent => Ok(None),
+            Cached::Present(node) => Ok(node.metadata.uid.clone()),
+            Cached::Unknown => {
+                match self.api.send::<Node>(&ApiRequest::get_node(&self.settings.node_name)).await {
+                    Ok(node) => {
+                        let uid = node.metadata.uid.clone();
+                        self.cache.saw(node);
+                        Ok(uid)
+                    }
+                    Err(failure) if failure.kind == Kind::NotFound => Ok(None),
+                    Err(failure) => Err(failure),
+                }
+            }
+        }
+    }
+}

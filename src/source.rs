@@ -7,11 +7,14 @@
 //!
 //! Calls block. They are made on the threads of [`crate::probe`], which gives each a deadline.
 
+mod file;
 pub mod live;
 pub mod recording;
 pub mod replay;
 pub mod resolve;
 
+use crate::cri;
+use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::fmt::Debug;
 use std::net::IpAddr;
@@ -35,7 +38,104 @@ pub trait Source: Debug + Send + Sync {
     fn hostname(&self) -> Result<String, SourceError>;
     /// The addresses that the host's resolver gives for `name`, in its order.
     fn lookup(&self, name: &str) -> Result<Vec<IpAddr>, SourceError>;
+
+    /// Whether a container runtime belongs to this host; without one the calls below fail with `ENOENT`.
+    fn has_runtime(&self) -> bool {
+        false
+    }
+    /// The runtime's `Version`.
+    fn runtime_version(&self) -> Result<cri::RuntimeVersion, SourceError> {
+        Err(CriMethod::Version.absent())
+    }
+    /// The runtime's `Status`.
+    fn runtime_status(&self) -> Result<cri::RuntimeStatus, SourceError> {
+        Err(CriMethod::Status.absent())
+    }
+    /// The cgroup driver of the runtime's `RuntimeConfig`: `systemd` or `cgroupfs`.
+    fn cgroup_driver(&self) -> Result<String, SourceError> {
+        Err(CriMethod::RuntimeConfig.absent())
+    }
+    /// The runtime's `ListImages`.
+    fn images(&self) -> Result<Vec<cri::Image>, SourceError> {
+        Err(CriMethod::ListImages.absent())
+    }
+    /// The runtime's `ImageFsInfo`.
+    fn image_filesystems(&self) -> Result<cri::ImageFilesystems, SourceError> {
+        Err(CriMethod::ImageFsInfo.absent())
+    }
+
+    /// Whether the kernel holds its clock to be unsynchronized (`STA_UNSYNC` of adjtimex(2)).
+    fn clock_unsynchronized(&self) -> Result<bool, SourceError> {
+        Err(SourceError::errno(
+            "clock",
+            "",
+            rustix::io::Errno::NOENT.raw_os_error(),
+        ))
+    }
+    /// Whether the machine is about to shut down (logind's `PreparingForShutdown`).
+    fn shutdown(&self) -> Result<bool, SourceError> {
+        Err(SourceError::errno(
+            "shutdown",
+            "",
+            rustix::io::Errno::NOENT.raw_os_error(),
+        ))
+    }
+    /// `sysconf(_SC_CLK_TCK)`: the unit of the times in `/proc/stat`, per second.
+    fn clock_ticks_per_second(&self) -> u64 {
+        USUAL_CLOCK_TICKS_PER_SECOND
+    }
+    /// `sysconf(_SC_PAGESIZE)`, bytes.
+    fn page_size(&self) -> u64 {
+        USUAL_PAGE_SIZE
+    }
 }
+
+/// A call to the container runtime, by its name in the CRI (`api.proto`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CriMethod {
+    /// `Version`
+    Version,
+    /// `Status`
+    Status,
+    /// `RuntimeConfig`
+    RuntimeConfig,
+    /// `ListImages`
+    ListImages,
+    /// `ImageFsInfo`
+    ImageFsInfo,
+}
+
+impl CriMethod {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Version,
+        Self::Status,
+        Self::RuntimeConfig,
+        Self::ListImages,
+        Self::ImageFsInfo,
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Version => "Version",
+            Self::Status => "Status",
+            Self::RuntimeConfig => "RuntimeConfig",
+            Self::ListImages => "ListImages",
+            Self::ImageFsInfo => "ImageFsInfo",
+        }
+    }
+
+    /// The answer of a host without a runtime.
+    fn absent(self) -> SourceError {
+        SourceError::errno("cri", self.name(), rustix::io::Errno::NOENT.raw_os_error())
+    }
+}
+
+/// The clock ticks of every Linux (`USER_HZ`), for a source that does not say.
+const USUAL_CLOCK_TICKS_PER_SECOND: u64 = 100;
+/// The page size of most machines, bytes, for a source that does not say.
+const USUAL_PAGE_SIZE: u64 = 4096;
 
 /// No file that nodelet reads is longer; a longer one is refused rather than read into memory.
 pub const MAX_FILE_BYTES: usize = 4 << 20;
@@ -67,14 +167,39 @@ pub enum Reason {
 }
 
 impl SourceError {
+    /// What was asked, of what, and why there is no answer.
+    pub fn new(
+        operation: &'static str,
+        subject: impl Into<String>,
+        reason: impl Into<Reason>,
+    ) -> Self {
+        Self {
+            operation,
+            subject: subject.into(),
+            reason: reason.into(),
+        }
+    }
+
     /// An error with an errno.
     pub fn errno(operation: &'static str, subject: impl Into<String>, errno: i32) -> Self {
-        Self { operation, subject: subject.into(), reason: Reason::Errno(errno) }
+        Self {
+            operation,
+            subject: subject.into(),
+            reason: Reason::Errno(errno),
+        }
     }
 
     /// An error that is only text.
-    pub fn other(operation: &'static str, subject: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { operation, subject: subject.into(), reason: Reason::Other(text.into()) }
+    pub fn other(
+        operation: &'static str,
+        subject: impl Into<String>,
+        text: impl Into<String>,
+    ) -> Self {
+        Self {
+            operation,
+            subject: subject.into(),
+            reason: Reason::Other(text.into()),
+        }
     }
 
     /// Whether what was asked for does not exist: the kernel lacks the feature, the file is optional.
@@ -85,7 +210,7 @@ impl SourceError {
 }
 
 /// The errnos that a host reading meets, by name; the same table reads the `errors` of a recording.
-const ERRNO_NAMES: [(&str, rustix::io::Errno); 20] = [
+const ERRNO_NAMES: [(&str, rustix::io::Errno); 28] = [
     ("EPERM", rustix::io::Errno::PERM),
     ("ENOENT", rustix::io::Errno::NOENT),
     ("EINTR", rustix::io::Errno::INTR),
@@ -106,6 +231,14 @@ const ERRNO_NAMES: [(&str, rustix::io::Errno); 20] = [
     ("ESTALE", rustix::io::Errno::STALE),
     ("ETIMEDOUT", rustix::io::Errno::TIMEDOUT),
     ("ENOTCONN", rustix::io::Errno::NOTCONN),
+    ("EBADMSG", rustix::io::Errno::BADMSG),
+    ("ECONNREFUSED", rustix::io::Errno::CONNREFUSED),
+    ("EHOSTDOWN", rustix::io::Errno::HOSTDOWN),
+    ("EHOSTUNREACH", rustix::io::Errno::HOSTUNREACH),
+    ("ENFILE", rustix::io::Errno::NFILE),
+    ("ENOSYS", rustix::io::Errno::NOSYS),
+    ("EOVERFLOW", rustix::io::Errno::OVERFLOW),
+    ("EUCLEAN", rustix::io::Errno::UCLEAN),
 ];
 
 /// The name of `errno` (`EIO`), or its number where nodelet has no name for it.
@@ -118,13 +251,18 @@ pub fn errno_name(errno: i32) -> String {
 
 /// The errno called `name`.
 pub fn errno_by_name(name: &str) -> Option<i32> {
-    ERRNO_NAMES.iter().find(|(known, _)| *known == name).map(|(_, errno)| errno.raw_os_error())
+    ERRNO_NAMES
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, errno)| errno.raw_os_error())
 }
 
 /// Numbers of a filesystem, as statvfs(3) gives them; blocks count in units of `fragment_size`.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Statfs {
     /// The type by name (`ext4`), empty where the magic number is not known.
+    #[serde(rename = "type", default)]
     pub fs_type: String,
     /// `f_bsize`, bytes.
     pub block_size: u64,
@@ -141,6 +279,7 @@ pub struct Statfs {
     /// `f_ffree`.
     pub files_free: u64,
     /// Whether it is mounted read-only.
+    #[serde(default)]
     pub read_only: bool,
 }
 
@@ -179,7 +318,8 @@ pub struct InterfaceAddress {
 }
 
 /// What uname(2) says.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Uname {
     /// `sysname`: `Linux`.
     pub sysname: String,
@@ -208,7 +348,10 @@ pub struct Log {
 impl<'a> Tracked<'a> {
     /// Watches over `source`.
     pub fn new(source: &'a dyn Source) -> Self {
-        Self { source, log: RefCell::default() }
+        Self {
+            source,
+            log: RefCell::default(),
+        }
     }
 
     /// What was asked until now.
@@ -270,5 +413,63 @@ impl<'a> Tracked<'a> {
     /// The resolver's answer.
     pub fn lookup(&self, name: &str) -> Result<Vec<IpAddr>, SourceError> {
         self.note(format!("lookup:{name}"), self.source.lookup(name))
+    }
+
+    /// Whether a container runtime belongs to the host.
+    pub fn has_runtime(&self) -> bool {
+        self.source.has_runtime()
+    }
+
+    /// The runtime's name and version.
+    pub fn runtime_version(&self) -> Result<cri::RuntimeVersion, SourceError> {
+        self.note_cri(CriMethod::Version, self.source.runtime_version())
+    }
+
+    /// The runtime's status.
+    pub fn runtime_status(&self) -> Result<cri::RuntimeStatus, SourceError> {
+        self.note_cri(CriMethod::Status, self.source.runtime_status())
+    }
+
+    /// The runtime's cgroup driver.
+    pub fn cgroup_driver(&self) -> Result<String, SourceError> {
+        self.note_cri(CriMethod::RuntimeConfig, self.source.cgroup_driver())
+    }
+
+    /// The runtime's images.
+    pub fn images(&self) -> Result<Vec<cri::Image>, SourceError> {
+        self.note_cri(CriMethod::ListImages, self.source.images())
+    }
+
+    /// Where the runtime keeps images and writable layers.
+    pub fn image_filesystems(&self) -> Result<cri::ImageFilesystems, SourceError> {
+        self.note_cri(CriMethod::ImageFsInfo, self.source.image_filesystems())
+    }
+
+    /// Whether the kernel's clock is unsynchronized.
+    pub fn clock_unsynchronized(&self) -> Result<bool, SourceError> {
+        self.note("clock".to_owned(), self.source.clock_unsynchronized())
+    }
+
+    /// Whether the machine is about to shut down.
+    pub fn shutdown(&self) -> Result<bool, SourceError> {
+        self.note("shutdown".to_owned(), self.source.shutdown())
+    }
+
+    /// Clock ticks, per second.
+    pub fn clock_ticks_per_second(&self) -> u64 {
+        self.source.clock_ticks_per_second()
+    }
+
+    /// The page size, bytes.
+    pub fn page_size(&self) -> u64 {
+        self.source.page_size()
+    }
+
+    fn note_cri<T>(
+        &self,
+        method: CriMethod,
+        answer: Result<T, SourceError>,
+    ) -> Result<T, SourceError> {
+        self.note(format!("cri:{}", method.name()), answer)
     }
 }

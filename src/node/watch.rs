@@ -1,0 +1,92 @@
+//! Watches the own Node and feeds the [`NodeCache`]: one list at the start, then events, so that an idle hour has no
+//! GET. An answer of 410, in either form, lists again; a watch that stays silent ends on its own deadline.
+
+use super::cache::NodeCache;
+use crate::api::client::{ApiClient, FAILURES_BEFORE_REBUILD};
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::Node;
+use kube::Api;
+use kube::runtime::WatchStreamExt;
+use kube::runtime::watcher::{Config, Event, watcher};
+use std::pin::pin;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// How long the server keeps one watch open; the client waits a little longer (C103).
+const WATCH_TIMEOUT_SECONDS: u32 = 290;
+
+/// Without an event or an error for this long the stream is taken for dead.
+const SILENCE: Duration = Duration::from_secs(WATCH_TIMEOUT_SECONDS as u64 + 15);
+
+/// How long to wait for a credential that cannot be read.
+const CREDENTIAL_WAIT: Duration = Duration::from_secs(5);
+
+/// Follows the Node called `name` until `stop`.
+pub async fn follow(api: ApiClient, name: String, cache: NodeCache, stop: CancellationToken) {
+    while !stop.is_cancelled() {
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => return,
+            () = follow_once(&api, &name, &cache) => api.forget_pool(),
+        }
+    }
+}
+
+/// Follows until the link looks dead.
+async fn follow_once(api: &ApiClient, name: &str, cache: &NodeCache) {
+    let client = match api.pool().await {
+        Ok(client) => client,
+        Err(error) => {
+            tracing::warn!(%error, "Cannot watch the Node");
+            tokio::time::sleep(CREDENTIAL_WAIT).await;
+            return;
+        }
+    };
+    let config = Config::default()
+        .fields(&format!("metadata.name={name}"))
+        .timeout(WATCH_TIMEOUT_SECONDS);
+    let mut events = pin!(watcher(Api::<Node>::all(client), config).default_backoff());
+    let mut failures = 0;
+    let mut listed_any = false;
+    loop {
+        let event = match tokio::time::timeout(SILENCE, events.next()).await {
+            Ok(Some(event)) => event,
+            Ok(None) => return,
+            Err(_) => {
+                tracing::warn!(silence = ?SILENCE, "The watch of the Node is silent; dialling anew");
+                return;
+            }
+        };
+        match event {
+            Ok(Event::Init) => listed_any = false,
+            Ok(Event::InitApply(node)) => {
+                listed_any = true;
+                cache.saw(node);
+            }
+            Ok(Event::InitDone) => {
+                failures = 0;
+                if !listed_any {
+                    cache.saw_none();
+                }
+            }
+            Ok(Event::Apply(node)) => {
+                failures = 0;
+                cache.saw(node);
+            }
+            Ok(Event::Delete(node)) => {
+                failures = 0;
+                cache.saw_deleted(&node);
+            }
+            Err(error) => {
+                failures += 1;
+                tracing::debug!(%error, failures, "The watch of the Node failed");
+                if failures >= FAILURES_BEFORE_REBUILD {
+                    tracing::info!(%error, "The watch of the Node keeps failing; dialling anew");
+                    // The stream's own backoff ends with it.
+                    tokio::time::sleep(Duration::from_secs(1).mul_f64(0.5 + fastrand::f64())).await;
+                    return;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! Waiting for a condition instead of sleeping.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Asks `condition` every 50 ms until it gives a value. Panics, naming `what`, when `timeout` has passed without one.
+#[track_caller]
+pub fn eventually<T>(timeout: Duration, what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(value) = condition() {
+            return value;
+        }
+        assert!(
+            start.elapsed() < timeout,
+            "waited {timeout:?} in vain: {what}"
+        );
+        thread::sleep(POLL_INTERVAL);
+    }
+}
