@@ -281,8 +281,15 @@ mod tests {
             let info = info(node);
             result.map(|()| (info.operating_system, info.architecture))
         };
-        for (machine, arch) in [("x86_64", "amd64"), ("aarch64", "arm64"), ("s390x", "s390x")] {
-            assert_eq!(platform("Linux", machine), Ok(("linux".to_owned(), arch.to_owned())));
+        for (machine, arch) in [
+            ("x86_64", "amd64"),
+            ("aarch64", "arm64"),
+            ("s390x", "s390x"),
+        ] {
+            assert_eq!(
+                platform("Linux", machine),
+                Ok(("linux".to_owned(), arch.to_owned()))
+            );
         }
         assert_eq!(
             platform("Plan9", "pdp11").unwrap_err().0,
