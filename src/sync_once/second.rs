@@ -10,8 +10,8 @@ use sysinfo::{MemoryRefreshKind, System};
 const READER: &str = "sysinfo";
 
 /// What sysinfo says of the values that it knows too. `snapshot` only says which of them the host has.
-pub fn opinions(snapshot: &Snapshot) -> Vec<SecondOpinion> {
-    let mut system = System::new();
+pub(super) fn opinions(snapshot: &Snapshot) -> Vec<SecondOpinion> {
+    let Ok(mut system) = System::new() else { return Vec::new() };
     system.refresh_memory_specifics(MemoryRefreshKind::nothing().with_ram().with_swap());
     system.refresh_cpu_list(sysinfo::CpuRefreshKind::nothing());
     let opinion = |path, value| SecondOpinion { path, reader: READER, value };
