@@ -1,6 +1,6 @@
 //! The addresses of the Node (`pkg/kubelet/nodestatus/setters.go`, `NodeAddress`).
 //!
-//! Which address it is decides [`choose`]; this file decides whether it is nodelet's to say, and writes it. With an
+//! Which address it is decides [`mod@choose`]; this file decides whether it is nodelet's to say, and writes it. With an
 //! external cloud provider the addresses are the cloud's as soon as there are any.
 
 pub mod choose;

@@ -6,7 +6,7 @@
 //! meant to last is never chosen, and the interfaces of container networks and VPNs only where a default route
 //! leaves by nothing else or the name resolves to nothing else.
 
-use super::usable::{all_addresses, is_from_hardware, is_inner, owner, unfit, unsettled, validate};
+use super::usable::{is_from_hardware, is_inner, owner, unfit, unsettled, validate};
 use crate::gather::Reading;
 use crate::source::{Interface, InterfaceAddress};
 use crate::status::{Inputs, Rejected};
@@ -190,11 +190,8 @@ impl<'a> Search<'a> {
 
     /// The first published address that would still be acceptable.
     fn published(&mut self, published: &[IpAddr]) -> Option<IpAddr> {
-        let interfaces = self.interfaces.get()?;
         published.iter().copied().find(|ip| {
-            let reason = match all_addresses(interfaces)
-                .find(|(_, known)| known.address.to_canonical() == ip.to_canonical())
-            {
+            let reason = match owner(*ip, self.interfaces) {
                 None => Some("published, but no longer on this host"),
                 Some((interface, _)) if !interface.up => {
                     Some("published, but its interface is down")

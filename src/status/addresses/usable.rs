@@ -43,7 +43,7 @@ pub fn validate(ip: IpAddr, interfaces: &Reading<Vec<Interface>>) -> Result<(), 
     Err(refusal.to_owned())
 }
 
-pub(super) fn all_addresses(
+fn all_addresses(
     interfaces: &[Interface],
 ) -> impl Iterator<Item = (&Interface, &InterfaceAddress)> {
     interfaces.iter().flat_map(|interface| {
