@@ -15,6 +15,7 @@ pub mod gather;
 pub mod host;
 pub mod lease;
 pub mod node;
+pub mod output;
 pub mod probe;
 pub mod quantity;
 pub mod source;

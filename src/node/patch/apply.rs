@@ -254,13 +254,13 @@ fn as_go_leaves_it(
         let wanted = identity(element);
         list.iter().any(|other| identity(other) == wanted)
     };
-    let (deleted, changed): (Vec<_>, Vec<_>) = changes
+    let (deleted, merged): (Vec<_>, Vec<_>) = changes
         .into_iter()
         .partition(|change| change.get(DIRECTIVE).is_some());
     let length = stored.len();
     stored.retain(|element| !is_in(&deleted, element));
     let room = length - stored.len();
-    let added: Vec<Value> = changed
+    let added: Vec<Value> = merged
         .into_iter()
         .filter(|change| !is_in(&stored, change))
         .take(room)
