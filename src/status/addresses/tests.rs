@@ -721,3 +721,15 @@ fn the_explanation_names_the_rule_and_the_refused() {
     );
     assert!(explained[0].rejected.iter().any(|r| r.value == "127.0.1.1"));
 }
+
+#[test]
+fn each_of_two_addresses_is_explained() {
+    let mut world = host(&["192.0.2.13/24", "2001:db8::13/64"]);
+    world.settings.node_ips = ips(&["192.0.2.13", "2001:db8::13"]);
+    let explained = explain(&world.inputs(), &Node::default());
+    let rules: Vec<_> = explained.iter().map(|e| e.rule.as_str()).collect();
+    assert_eq!(
+        rules,
+        ["addresses.nodeIP", "addresses.nodeIP", "addresses.hostname"]
+    );
+}
