@@ -123,7 +123,7 @@ fn published(node: &Node) -> Vec<IpAddr> {
         .collect()
 }
 
-/// Where the addresses come from, and which were not taken.
+/// Where the addresses come from, one explanation for each, and which were not taken.
 pub fn explain(inputs: &Inputs<'_>, node: &Node) -> Vec<Explanation> {
     let snapshot = inputs.snapshot;
     if configured(inputs).is_err() {
@@ -132,25 +132,26 @@ pub fn explain(inputs: &Inputs<'_>, node: &Node) -> Vec<Explanation> {
     let Ok(Some(choice)) = wanted(inputs, &published(node), has_addresses(node)) else {
         return Vec::new();
     };
-    let hostname = Explanation::ruled("/status/addresses/Hostname/address", "addresses.hostname")
-        .with_reading(&snapshot.hostname);
-    if choice.addresses.is_empty() {
-        return vec![hostname];
+    let mut explained = Vec::new();
+    for _ in &choice.addresses {
+        let mut internal = Explanation::ruled("/status/addresses/InternalIP/address", choice.rule);
+        if let Some(key) = choice.setting {
+            internal = internal.with_setting(key);
+        }
+        internal = internal.with_reading(&snapshot.interfaces);
+        internal = match choice.rule {
+            choose::LOOKUP => internal.with_reading(&snapshot.lookup),
+            choose::DEFAULT_ROUTE | choose::INTERFACE_SCAN => internal
+                .with_reading(&snapshot.lookup)
+                .with_reading(&snapshot.routes),
+            _ => internal,
+        };
+        internal.rejected.extend(choice.rejected.iter().cloned());
+        explained.push(internal);
     }
-    let mut internal = Explanation::ruled("/status/addresses/InternalIP/address", choice.rule);
-    if let Some(key) = choice.setting {
-        internal = internal.with_setting(key);
-    }
-    internal.rejected = choice.rejected;
-    internal = internal.with_reading(&snapshot.interfaces);
-    internal = match choice.rule {
-        choose::LOOKUP => internal.with_reading(&snapshot.lookup),
-        choose::DEFAULT_ROUTE | choose::INTERFACE_SCAN => internal
-            .with_reading(&snapshot.lookup)
-            .with_reading(&snapshot.routes),
-        _ => internal,
-    };
-    vec![internal, hostname]
+    let hostname = Explanation::ruled("/status/addresses/Hostname/address", "addresses.hostname");
+    explained.push(hostname.with_reading(&snapshot.hostname));
+    explained
 }
 
 #[cfg(test)]
