@@ -14,6 +14,7 @@ pub mod replay;
 pub mod resolve;
 
 use crate::cri;
+use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::fmt::Debug;
 use std::net::IpAddr;
@@ -81,11 +82,11 @@ pub trait Source: Debug + Send + Sync {
     }
     /// `sysconf(_SC_CLK_TCK)`: the unit of the times in `/proc/stat`, per second.
     fn clock_ticks_per_second(&self) -> u64 {
-        100
+        USUAL_CLOCK_TICKS_PER_SECOND
     }
     /// `sysconf(_SC_PAGESIZE)`, bytes.
     fn page_size(&self) -> u64 {
-        4096
+        USUAL_PAGE_SIZE
     }
 }
 
@@ -130,6 +131,11 @@ impl CriMethod {
         SourceError::errno("cri", self.name(), rustix::io::Errno::NOENT.raw_os_error())
     }
 }
+
+/// The clock ticks of every Linux (`USER_HZ`), for a source that does not say.
+const USUAL_CLOCK_TICKS_PER_SECOND: u64 = 100;
+/// The page size of most machines, bytes, for a source that does not say.
+const USUAL_PAGE_SIZE: u64 = 4096;
 
 /// No file that nodelet reads is longer; a longer one is refused rather than read into memory.
 pub const MAX_FILE_BYTES: usize = 4 << 20;
@@ -252,9 +258,11 @@ pub fn errno_by_name(name: &str) -> Option<i32> {
 }
 
 /// Numbers of a filesystem, as statvfs(3) gives them; blocks count in units of `fragment_size`.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Statfs {
     /// The type by name (`ext4`), empty where the magic number is not known.
+    #[serde(rename = "type", default)]
     pub fs_type: String,
     /// `f_bsize`, bytes.
     pub block_size: u64,
@@ -271,6 +279,7 @@ pub struct Statfs {
     /// `f_ffree`.
     pub files_free: u64,
     /// Whether it is mounted read-only.
+    #[serde(default)]
     pub read_only: bool,
 }
 
@@ -293,6 +302,10 @@ pub struct Interface {
 
 /// An address of an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of its own in the kernel"
+)]
 pub struct InterfaceAddress {
     /// The address.
     pub address: IpAddr,
@@ -309,7 +322,8 @@ pub struct InterfaceAddress {
 }
 
 /// What uname(2) says.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Uname {
     /// `sysname`: `Linux`.
     pub sysname: String,

@@ -47,8 +47,11 @@ fn made_valid(random: &mut Rng, node: &mut Value) {
     }
     // No address twice, and those of one type together: the server moves them so when it patches a list.
     if let Some(addresses) = status["addresses"].as_array_mut() {
-        let text = |address: &Value, field: &str| address[field].as_str().unwrap().to_owned();
-        addresses.sort_by_key(|address| text(address, "type"));
+        let types: Vec<Value> = addresses
+            .iter()
+            .map(|address| address["type"].clone())
+            .collect();
+        addresses.sort_by_key(|address| types.iter().position(|type_| *type_ == address["type"]));
         let mut seen = Vec::new();
         addresses.retain(|address| {
             let new = !seen.contains(address);

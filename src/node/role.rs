@@ -1,1 +1,194 @@
-//! (being written)
+//! Who keeps a Node, and whether nodelet may (DESIGN §2). Two owners never duel.
+
+use crate::api::request::FIELD_MANAGER;
+use crate::config::settings::Role;
+use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
+
+/// The annotation by which an owner says which machine it runs on.
+pub const INSTANCE_ANNOTATION: &str = "nodelet/instance";
+
+/// Who keeps a Node's status.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Keeper {
+    /// Nobody yet.
+    Nobody,
+    /// nodelet on this machine.
+    This,
+    /// nodelet on a machine with this other instance value.
+    OtherInstance(String),
+    /// Another program, by its field manager.
+    Other(String),
+}
+
+/// What nodelet is to the Node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It keeps the status and the Lease.
+    Owner,
+    /// Another does; nodelet only looks.
+    Companion,
+}
+
+/// Why the configured role is refused (exit code 3).
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// Another program keeps the Node.
+    #[error("role owner is refused: {0} keeps this Node's status")]
+    KeptByOther(String),
+    /// Another machine with the same node name is alive.
+    #[error("role owner is refused: nodelet on another machine ({0}) keeps this Node and its Lease is alive")]
+    OtherMachine(String),
+}
+
+/// The value of [`INSTANCE_ANNOTATION`] for a machine: a hash, because a machine-id is confidential (machine-id(5)).
+/// Empty for a machine without an id.
+pub fn instance(machine_id: &str) -> String {
+    use std::fmt::Write;
+    if machine_id.is_empty() {
+        return String::new();
+    }
+    let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, machine_id.as_bytes());
+    let tag = ring::hmac::sign(&key, INSTANCE_ANNOTATION.as_bytes());
+    tag.as_ref().iter().take(16).fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// Who keeps `node`: the manager of the Ready condition's heartbeat in an entry of the status subresource. The node
+/// lifecycle controller takes over a dead node's status and reason, but never its heartbeat.
+pub fn keeper(node: &Node, instance: &str) -> Keeper {
+    let managers: Vec<&str> = node
+        .metadata
+        .managed_fields
+        .iter()
+        .flatten()
+        .filter(|entry| keeps_heartbeat(entry))
+        .filter_map(|entry| entry.manager.as_deref())
+        .collect();
+    let annotated = node
+        .metadata
+        .annotations
+        .as_ref()
+        .and_then(|annotations| annotations.get(INSTANCE_ANNOTATION))
+        .map(String::as_str);
+    match (managers.as_slice(), annotated) {
+        ([], None) => Keeper::Nobody,
+        ([] | [FIELD_MANAGER], Some(annotated)) if annotated != instance => {
+            Keeper::OtherInstance(annotated.to_owned())
+        }
+        ([] | [FIELD_MANAGER], _) => Keeper::This,
+        ([other], _) => Keeper::Other((*other).to_owned()),
+        (mixed, _) => Keeper::Other(mixed.join(" and ")),
+    }
+}
+
+fn keeps_heartbeat(entry: &ManagedFieldsEntry) -> bool {
+    entry.subresource.as_deref() == Some("status")
+        && entry.fields_v1.as_ref().is_some_and(|fields| {
+            fields.0["f:status"]["f:conditions"][r#"k:{"type":"Ready"}"#]
+                .get("f:lastHeartbeatTime")
+                .is_some()
+        })
+}
+
+/// What nodelet is to a Node under the configured role. `lease_alive` says whether the Node's Lease has been renewed
+/// within its duration.
+///
+/// # Errors
+/// `role: owner` where somebody else keeps the Node.
+pub fn standing(role: Role, keeper: &Keeper, lease_alive: bool) -> Result<Standing, Refusal> {
+    match (role, keeper) {
+        (Role::Companion, _) => Ok(Standing::Companion),
+        (Role::Auto | Role::Owner, Keeper::This) | (Role::Owner, Keeper::Nobody) => Ok(Standing::Owner),
+        (Role::Auto, _) => Ok(Standing::Companion),
+        (Role::Owner, Keeper::Other(manager)) => Err(Refusal::KeptByOther(manager.clone())),
+        (Role::Owner, Keeper::OtherInstance(other)) if lease_alive => Err(Refusal::OtherMachine(other.clone())),
+        (Role::Owner, Keeper::OtherInstance(_)) => Ok(Standing::Owner),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{INSTANCE_ANNOTATION, Keeper, Refusal, Standing, instance, keeper, standing};
+    use crate::config::settings::Role;
+    use k8s_openapi::api::core::v1::Node;
+    use serde_json::{Value, json};
+
+    fn entry(manager: &str, subresource: Option<&str>, fields: &Value) -> Value {
+        let mut entry = json!({"manager": manager, "operation": "Update", "apiVersion": "v1",
+                               "fieldsType": "FieldsV1", "fieldsV1": fields});
+        if let Some(subresource) = subresource {
+            entry["subresource"] = json!(subresource);
+        }
+        entry
+    }
+
+    fn heartbeat() -> Value {
+        json!({"f:status": {"f:conditions": {"k:{\"type\":\"Ready\"}": {"f:lastHeartbeatTime": {}}}}})
+    }
+
+    fn node(entries: &[Value], annotation: Option<&str>) -> Node {
+        let mut node = json!({"metadata": {"name": "n1", "managedFields": entries}});
+        if let Some(annotation) = annotation {
+            node["metadata"]["annotations"] = json!({INSTANCE_ANNOTATION: annotation});
+        }
+        serde_json::from_value(node).unwrap()
+    }
+
+    #[test]
+    fn the_heartbeat_says_who_keeps_a_node() {
+        let lifecycle = entry(
+            "kube-controller-manager",
+            Some("status"),
+            &json!({"f:status": {"f:conditions": {"k:{\"type\":\"Ready\"}": {"f:status": {}}}}}),
+        );
+        let kubelet = entry("kubelet", Some("status"), &heartbeat());
+        let own = entry("nodelet", Some("status"), &heartbeat());
+        let creation = entry("nodelet", None, &json!({"f:metadata": {}}));
+        let other = |name: &str| Keeper::Other(name.to_owned());
+        for (row, node, expected) in [
+            ("nothing", node(&[], None), Keeper::Nobody),
+            ("only created, ours", node(std::slice::from_ref(&creation), Some("me")), Keeper::This),
+            ("only created, another's", node(&[creation], Some("you")), Keeper::OtherInstance("you".to_owned())),
+            ("a living kubelet", node(std::slice::from_ref(&kubelet), None), other("kubelet")),
+            ("a dead kubelet", node(&[kubelet.clone(), lifecycle.clone()], None), other("kubelet")),
+            ("ours", node(std::slice::from_ref(&own), Some("me")), Keeper::This),
+            ("ours, then dead", node(&[own.clone(), lifecycle], Some("me")), Keeper::This),
+            ("another machine", node(std::slice::from_ref(&own), Some("you")), Keeper::OtherInstance("you".to_owned())),
+            ("mixed", node(&[kubelet, own], Some("me")), other("kubelet and nodelet")),
+        ] {
+            assert_eq!(keeper(&node, "me"), expected, "{row}");
+        }
+    }
+
+    #[test]
+    fn only_the_owner_role_takes_a_node_that_nobody_keeps() {
+        let other = Keeper::Other("kubelet".to_owned());
+        let machine = Keeper::OtherInstance("you".to_owned());
+        for (role, keeper, alive, expected) in [
+            (Role::Owner, Keeper::Nobody, false, Ok(Standing::Owner)),
+            (Role::Owner, Keeper::This, true, Ok(Standing::Owner)),
+            (Role::Owner, other.clone(), false, Err(Refusal::KeptByOther("kubelet".to_owned()))),
+            (Role::Owner, machine.clone(), true, Err(Refusal::OtherMachine("you".to_owned()))),
+            (Role::Owner, machine.clone(), false, Ok(Standing::Owner)),
+            (Role::Auto, Keeper::Nobody, false, Ok(Standing::Companion)),
+            (Role::Auto, Keeper::This, true, Ok(Standing::Owner)),
+            (Role::Auto, other, false, Ok(Standing::Companion)),
+            (Role::Auto, machine, false, Ok(Standing::Companion)),
+            (Role::Companion, Keeper::This, true, Ok(Standing::Companion)),
+        ] {
+            assert_eq!(standing(role, &keeper, alive), expected, "{role:?} {keeper:?} {alive}");
+        }
+    }
+
+    #[test]
+    fn an_instance_is_a_hash_and_tells_machines_apart() {
+        let id = "0123456789abcdef0123456789abcdef";
+        assert_eq!(instance(id).len(), 32);
+        assert_ne!(instance(id), id);
+        assert_ne!(instance(id), instance("1123456789abcdef0123456789abcdef"));
+        assert_eq!(instance(""), "");
+    }
+}

@@ -69,7 +69,7 @@ fn address(random: &mut Rng) -> Value {
     })
 }
 
-pub fn few<T>(random: &mut Rng, most: usize, make: impl Fn(&mut Rng) -> T) -> Vec<T> {
+fn few<T>(random: &mut Rng, most: usize, make: impl Fn(&mut Rng) -> T) -> Vec<T> {
     (0..random.usize(..=most)).map(|_| make(random)).collect()
 }
 
