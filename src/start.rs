@@ -10,7 +10,8 @@ use crate::config::settings::Settings;
 use crate::gather::Gatherer;
 use crate::source::Source;
 use crate::source::live::Live;
-use crate::source::recording::{self, Recorder};
+use crate::source::recording::Recorder;
+use crate::source::recording::format::Cluster as RecordedCluster;
 use crate::source::replay::{RecordingHead, Replay};
 use crate::supervise::End;
 use crate::sync_once::{ClusterAccess, Report, Stored, SyncOnce};
@@ -143,10 +144,10 @@ async fn sync_live(cli: &Cli, settings: Settings, cluster: Option<Cluster>) -> E
     let mut exit = Exit { stdout: report.stdout, ..Exit::new(report.code) };
     if let (Some(dir), Some(recorder)) = (&cli.record, recorder) {
         let settings = config::effective::recordable(&recorded);
-        let cluster = report.stored.map(|stored| recording::Cluster {
+        let cluster = report.stored.map(|stored| RecordedCluster {
             node: Some(stored.node),
             lease: Some(stored.lease),
-            ..recording::Cluster::default()
+            ..RecordedCluster::default()
         });
         if let Err(error) = recorder.finish(dir, taken_at, settings, cluster) {
             exit = Exit { stdout: exit.stdout, ..Exit::failed(error) };
@@ -164,7 +165,7 @@ async fn sync_replay(cli: &Cli, settings: Settings, replay: Replay, head: Record
         }
     };
     let cluster = match head.cluster {
-        Some(recording::Cluster { node: Some(node), lease, .. }) => {
+        Some(RecordedCluster { node: Some(node), lease, .. }) => {
             ClusterAccess::Recorded(Stored { node, lease: lease.flatten() })
         }
         _ => ClusterAccess::None,
