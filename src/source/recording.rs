@@ -2,7 +2,7 @@
 //!
 //! A [`Recorder`] passes every question on to the source that it watches and keeps the answers; [`Recorder::finish`]
 //! writes them down. It asks nothing by itself but which links lie on the way to a file, so that a recording holds
-//! no more than was read. The layout is the one of the README: `root/` for the files, `recording.json` ([`format`])
+//! no more than was read. The layout is the one of the README: `root/` for the files, `recording.json` ([`mod@format`])
 //! for the rest.
 
 pub mod device;
