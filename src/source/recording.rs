@@ -20,7 +20,7 @@ use crate::cri;
 use k8s_openapi::jiff::Timestamp;
 use rustix::io::Errno;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::IpAddr;
 use std::num::NonZeroU64;
@@ -74,8 +74,8 @@ struct Seen {
     listings: BTreeMap<PathBuf, Vec<String>>,
     links: BTreeMap<PathBuf, PathBuf>,
     failures: BTreeMap<Question, Reason>,
-    /// How often a question is being asked at this moment.
-    pending: BTreeMap<Question, usize>,
+    /// What was asked and has not come back.
+    pending: BTreeSet<Question>,
     /// The answers that are not files, as they will be written.
     rest: Recording,
 }
@@ -125,12 +125,10 @@ impl Recorder {
         call: impl FnOnce() -> Result<T, SourceError>,
         keep: impl FnOnce(&mut Recording, &T),
     ) -> Result<T, SourceError> {
-        *self.seen().pending.entry(question.clone()).or_default() += 1;
+        self.seen().pending.insert(question.clone());
         let answer = call();
         let mut seen = self.seen();
-        if let Some(times) = seen.pending.get_mut(&question) {
-            *times -= 1;
-        }
+        seen.pending.remove(&question);
         match &answer {
             Ok(answer) => {
                 seen.failures.remove(&question);

@@ -136,8 +136,9 @@ fn errors(tree: &Tree, has_runtime: bool, seen: &Seen) -> BTreeMap<Question, Fau
         };
         Some((question.clone(), Fault::Errno(errno)))
     });
-    let pending = seen.pending.iter().filter(|(_, times)| **times > 0);
-    failed
-        .chain(pending.map(|(question, _)| (question.clone(), Fault::Hang)))
-        .collect()
+    let pending = seen
+        .pending
+        .iter()
+        .map(|question| (question.clone(), Fault::Hang));
+    failed.chain(pending).collect()
 }
