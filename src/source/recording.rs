@@ -10,9 +10,10 @@ pub mod format;
 pub mod question;
 mod write;
 
+pub use self::format::Cluster;
+
 use self::device::Device;
-use self::format::{Cluster, Cri, HostPath, KernelClock, Mountpoint, RuntimeConfig};
-use self::format::{Recording, VERSION};
+use self::format::{Cri, HostPath, KernelClock, Mountpoint, Recording, RuntimeConfig, VERSION};
 use self::question::{Fault, Question, normal_path};
 use super::resolve::{LastLink, Step, walk};
 use super::{CriMethod, Interface, Reason, Source, SourceError, Statfs, Uname};
