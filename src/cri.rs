@@ -47,7 +47,7 @@ pub struct RuntimeCondition {
     pub message: String,
 }
 
-/// A handler that a RuntimeClass can name.
+/// A handler that a `RuntimeClass` can name.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RuntimeHandler {

@@ -1,7 +1,11 @@
-//! Runs the readers over a source and keeps what they said as one [`Snapshot`].
+//! What was read of the host, as one [`Snapshot`]; [`Gatherer`] runs the readers.
 //!
 //! Every reading is taken again each round; one that fails or hangs costs only its own value, of which the last
 //! good one stays, marked stale.
+
+mod gatherer;
+
+pub use gatherer::Gatherer;
 
 use crate::cri::{Image, ImageFilesystems, RuntimeStatus, RuntimeVersion};
 use crate::host::cgroup::RootMemory;
@@ -48,6 +52,11 @@ impl<T> Reading<T> {
     /// The value, if there ever was one.
     pub fn get(&self) -> Option<&T> {
         self.value.as_ref()
+    }
+
+    /// Why this round has no value of its own, if it has none.
+    pub fn fault(&self) -> Option<&str> {
+        self.error.as_deref()
     }
 
     /// The value, or why there is none.
@@ -108,4 +117,37 @@ pub struct Snapshot {
     pub pressure: Reading<Pressure>,
     /// The container runtime, where the host has one.
     pub runtime: Option<RuntimeReadings>,
+}
+
+impl Snapshot {
+    /// The readings that failed in this round, by name, with the reason. The resolver is left out: most names that
+    /// it does not know are not meant to be known to it.
+    pub fn faults(&self) -> Vec<(&'static str, &str)> {
+        let runtime = self.runtime.as_ref();
+        [
+            ("hostname", self.hostname.fault()),
+            ("cpus", self.cpus.fault()),
+            ("memory", self.memory.fault()),
+            ("hugePages", self.huge_pages.fault()),
+            ("rootFilesystem", self.root_filesystem.fault()),
+            ("imageFilesystem", self.image_filesystem.as_ref().and_then(Reading::fault)),
+            ("machineID", self.machine_id.fault()),
+            ("systemUUID", self.system_uuid.fault()),
+            ("bootID", self.boot_id.fault()),
+            ("osImage", self.os_image.fault()),
+            ("uname", self.uname.fault()),
+            ("interfaces", self.interfaces.fault()),
+            ("routes", self.routes.fault()),
+            ("pids", self.pids.fault()),
+            ("rootMemory", self.root_memory.fault()),
+            ("pressure", self.pressure.fault()),
+            ("runtimeVersion", runtime.and_then(|runtime| runtime.version.fault())),
+            ("runtimeStatus", runtime.and_then(|runtime| runtime.status.fault())),
+            ("images", runtime.and_then(|runtime| runtime.images.fault())),
+            ("imageFilesystems", runtime.and_then(|runtime| runtime.filesystems.fault())),
+        ]
+        .into_iter()
+        .filter_map(|(name, fault)| Some((name, fault?)))
+        .collect()
+    }
 }

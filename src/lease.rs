@@ -2,7 +2,8 @@
 //!
 //! In a task and on a connection of its own, so that nothing that a status write waits for makes it late. Differs
 //! from upstream on purpose: the owner reference always names the present Node and is healed when it does not, and a
-//! Lease is neither created nor renewed while the cluster says that the Node is gone (C95, C96).
+//! Lease is neither created nor renewed while the cluster says that the Node is gone (C95, C96), or before the status
+//! loop has made sure that nodelet keeps this Node.
 
 pub mod object;
 
@@ -11,10 +12,10 @@ use crate::api::failure::{Failure, Kind, Next};
 use crate::api::request::ApiRequest;
 use crate::clock::Clock;
 use crate::node::cache::{Cached, NodeCache};
-use k8s_openapi::api::core::v1::Node;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -47,6 +48,8 @@ impl LeaseSettings {
 pub struct LeaseKeeper {
     api: ApiClient,
     cache: NodeCache,
+    /// UID of the Node that nodelet keeps.
+    keeping: watch::Receiver<Option<String>>,
     clock: Arc<dyn Clock>,
     settings: LeaseSettings,
     /// The Lease as the server last answered with it.
@@ -57,27 +60,29 @@ pub struct LeaseKeeper {
 
 impl LeaseKeeper {
     /// A keeper that has not asked anything yet.
-    pub fn new(api: ApiClient, cache: NodeCache, clock: Arc<dyn Clock>, settings: LeaseSettings) -> Self {
-        Self { api, cache, clock, settings, latest: None, said: None }
+    pub fn new(
+        api: ApiClient,
+        cache: NodeCache,
+        keeping: watch::Receiver<Option<String>>,
+        clock: Arc<dyn Clock>,
+        settings: LeaseSettings,
+    ) -> Self {
+        Self { api, cache, keeping, clock, settings, latest: None, said: None }
     }
 
     /// Renews until `stop`. A failed renewal is tried again well before the next would be due; a Node that comes, or
     /// comes back under a new UID, is met at once.
     pub async fn run(mut self, stop: CancellationToken) {
-        let mut node = self.cache.subscribe();
-        let mut owner = None;
+        let mut keeping = self.keeping.clone();
         loop {
+            let owner = keeping.borrow_and_update().clone();
             let started = Instant::now();
-            node.mark_unchanged();
             let outcome = self.sync().await;
             let wait = match &outcome {
                 Ok(()) => self.settings.interval().mul_f64(1.0 + JITTER * fastrand::f64()),
                 Err(failure) => self.wait_after(failure),
             };
             self.say(outcome.err());
-            if let Some(uid) = self.cache.get().uid() {
-                owner = Some(uid.to_owned());
-            }
             // Counted from the end of the work, as upstream does, but never beyond a third of the duration in all.
             let due = (Instant::now() + wait).min(started + self.settings.interval().mul_f64(1.3));
             loop {
@@ -85,9 +90,9 @@ impl LeaseKeeper {
                     biased;
                     () = stop.cancelled() => return,
                     () = tokio::time::sleep_until(due) => break,
-                    Ok(()) = node.changed() => {
-                        let known = self.cache.get();
-                        if known.uid().is_some() && known.uid() != owner.as_deref() {
+                    Ok(()) = keeping.changed() => {
+                        let now = keeping.borrow_and_update();
+                        if now.is_some() && *now != owner {
                             break;
                         }
                     }
@@ -116,7 +121,7 @@ impl LeaseKeeper {
 
     /// One renewal: a PUT of what is known, or a look and a creation.
     async fn sync(&mut self) -> Result<(), Failure> {
-        let Some(uid) = self.owner().await? else {
+        let Some(uid) = self.owner() else {
             self.latest = None;
             return Ok(());
         };
@@ -161,22 +166,13 @@ impl LeaseKeeper {
         answer
     }
 
-    /// The UID that owns the Lease: that of the Node last seen. `None` once the cluster has said that there is none.
-    async fn owner(&self) -> Result<Option<String>, Failure> {
+    /// The UID that owns the Lease: that of the Node that nodelet keeps, unless the cluster says that it is gone.
+    fn owner(&self) -> Option<String> {
+        let keeping = self.keeping.borrow().clone()?;
         match self.cache.get() {
-            Cached::Absent => Ok(None),
-            Cached::Present(node) => Ok(node.metadata.uid.clone()),
-            Cached::Unknown => {
-                match self.api.send::<Node>(&ApiRequest::get_node(&self.settings.node_name)).await {
-                    Ok(node) => {
-                        let uid = node.metadata.uid.clone();
-                        self.cache.saw(node);
-                        Ok(uid)
-                    }
-                    Err(failure) if failure.kind == Kind::NotFound => Ok(None),
-                    Err(failure) => Err(failure),
-                }
-            }
+            Cached::Unknown => Some(keeping),
+            Cached::Absent => None,
+            Cached::Present(node) => (node.metadata.uid.as_ref() == Some(&keeping)).then_some(keeping),
         }
     }
 }

@@ -1,5 +1,5 @@
 //! The Node as an object of the cluster: what is known of it ([`cache`], [`watch`]), registration ([`register`]), the
-//! status loop ([`sync`], [`period`]), change detection ([`changed`]), the patch ([`patch`]), who may write
+//! status loop ([`sync`], [`wanted`], [`period`]), change detection ([`changed`]), the patch ([`patch`]), who may write
 //! ([`role`]).
 
 pub mod cache;
@@ -9,4 +9,5 @@ pub mod period;
 pub mod register;
 pub mod role;
 pub mod sync;
+pub mod wanted;
 pub mod watch;

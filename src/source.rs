@@ -302,6 +302,10 @@ pub struct Interface {
 
 /// An address of an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of its own in the kernel"
+)]
 pub struct InterfaceAddress {
     /// The address.
     pub address: IpAddr,

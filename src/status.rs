@@ -121,11 +121,11 @@ impl Explanation {
     ) -> Option<Self> {
         reading
             .get()
-            .map(|_| Self::ruled(path, rule).from_reading(reading))
+            .map(|_| Self::ruled(path, rule).with_reading(reading))
     }
 
     /// The same, with `reading` among what it was made of.
-    fn from_reading<T>(mut self, reading: &Reading<T>) -> Self {
+    fn with_reading<T>(mut self, reading: &Reading<T>) -> Self {
         self.sources.extend(reading.log.sources.iter().cloned());
         let failures = reading.log.failures.iter();
         self.rejected
@@ -138,7 +138,7 @@ impl Explanation {
     }
 
     /// The same, with a key of the configuration among what it was made of.
-    fn from_setting(mut self, key: &str) -> Self {
+    fn with_setting(mut self, key: &str) -> Self {
         self.sources.push(format!("config:{key}"));
         self
     }

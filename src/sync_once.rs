@@ -1,1 +1,334 @@
-//! (being written)
+//! `--sync-once`: one full round, then exit: read, compute, compare, send, print (DESIGN §1).
+
+mod cluster;
+mod second;
+
+use crate::api::failure::{Failure, Kind};
+use crate::api::request::ApiRequest;
+use crate::cli::Output;
+use crate::clock::{Clock, whole_seconds};
+use crate::config::settings::Settings;
+use crate::eviction::signals::observe;
+use crate::eviction::state::State;
+use crate::gather::{Gatherer, Snapshot};
+use crate::lease::{self, LeaseSettings};
+use crate::node::register::initial_node;
+use crate::node::role::{self, Keeper, Standing};
+use crate::node::wanted::{self, Scope};
+use crate::output::summary::SetterRow;
+use crate::output::{self, diff, explain};
+use crate::status::{Explanation, Inputs, chain};
+pub use cluster::ClusterAccess;
+use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::jiff::Timestamp;
+use serde_json::Value;
+use std::sync::Arc;
+use tokio::time::Instant;
+
+/// What one round is made of.
+#[derive(Debug)]
+pub struct SyncOnce {
+    /// The configuration.
+    pub settings: Settings,
+    /// The Node's name.
+    pub node_name: String,
+    /// Reads the host.
+    pub gatherer: Gatherer,
+    /// Whether the host is this machine, so that a second reader can be asked.
+    pub live: bool,
+    /// The wall clock.
+    pub clock: Arc<dyn Clock>,
+    /// The cluster, or what stands for it.
+    pub cluster: ClusterAccess,
+    /// `--dry-run`.
+    pub dry_run: bool,
+    /// What to print.
+    pub output: Output,
+    /// Whether stdout is a terminal, which `-o explain` prints a table on.
+    pub terminal: bool,
+}
+
+/// How a round ended.
+#[derive(Debug)]
+pub struct Report {
+    /// What belongs on stdout.
+    pub stdout: String,
+    /// The exit code.
+    pub code: u8,
+    /// The objects as the cluster had them, for a recording; `None` without a cluster.
+    pub stored: Option<Stored>,
+}
+
+/// The objects of the cluster before the round; `None` is a 404.
+#[derive(Debug, Clone, Default)]
+pub struct Stored {
+    /// The own Node.
+    pub node: Option<Value>,
+    /// The own Lease.
+    pub lease: Option<Value>,
+}
+
+/// Done.
+const DONE: u8 = 0;
+/// A write or a required reading failed.
+const FAILED: u8 = 1;
+/// The role is refused.
+const REFUSED: u8 = 3;
+
+/// What was computed.
+struct Computed {
+    node: Node,
+    /// The request that brings the Node in order; `None` where nothing differs.
+    node_request: Option<ApiRequest>,
+    setters: Vec<SetterRow>,
+    explanations: Vec<Explanation>,
+}
+
+impl SyncOnce {
+    /// Runs the round.
+    pub async fn run(mut self) -> Report {
+        let now = self.clock.now();
+        let snapshot = self.gatherer.gather(&self.settings, &self.node_name).await;
+        for (reading, fault) in snapshot.faults() {
+            tracing::warn!(reading, fault, "A reading failed");
+        }
+        let mut code = if required_readings_there(&snapshot) { DONE } else { FAILED };
+        let stored = match self.cluster.stored(&self.node_name).await {
+            Ok(stored) => stored,
+            Err(failure) => return failed(&failure),
+        };
+        let node: Option<Node> = match stored.node.clone().map(serde_json::from_value).transpose() {
+            Ok(node) => node,
+            Err(error) => return failed(&Failure::new(Kind::Garbled, format!("the stored Node makes no sense: {error}"))),
+        };
+        let standing = match self.standing(node.as_ref(), &stored, &snapshot, now) {
+            Ok(standing) => standing,
+            Err(refusal) => {
+                tracing::error!(%refusal, "Nothing was sent");
+                if !self.dry_run {
+                    return Report { stdout: String::new(), code: REFUSED, stored: Some(stored) };
+                }
+                Standing::Owner
+            }
+        };
+        let computed = match self.compute(node.as_ref(), &snapshot, now) {
+            Ok(computed) => computed,
+            Err(error) => return failed(&Failure::new(Kind::Garbled, error.to_string())),
+        };
+        let sends = self.cluster.is_there() && !self.dry_run && standing == Standing::Owner;
+        let mut sent = Vec::new();
+        let mut uid = node.as_ref().and_then(|node| node.metadata.uid.clone());
+        if standing == Standing::Owner {
+            if let Some(request) = computed.node_request.clone() {
+                let outcome = self.send(sends, &request).await;
+                if let Ok(Some(answer)) = &outcome {
+                    uid = answer["metadata"]["uid"].as_str().map(str::to_owned).or(uid);
+                }
+                code = code.max(self.note(&mut sent, request, &outcome));
+            }
+            if code == DONE || !sends {
+                let request = self.lease_request(stored.lease.as_ref(), uid.as_deref().unwrap_or_default(), now);
+                let outcome = self.send(sends, &request).await;
+                code = code.max(self.note(&mut sent, request, &outcome));
+            }
+        }
+        if !sends {
+            let why = match (self.cluster.is_there(), standing) {
+                (false, _) => "no cluster is configured",
+                (true, Standing::Companion) => "another keeps this Node, or nobody yet and the role is not owner",
+                (true, Standing::Owner) => "this is a dry run",
+            };
+            tracing::info!(why, "Nothing was sent");
+        }
+        let stdout = self.print(&stored, standing, &snapshot, &computed, &sent, now);
+        let stored = self.cluster.is_there().then_some(stored);
+        Report { stdout, code, stored }
+    }
+
+    fn standing(
+        &self,
+        node: Option<&Node>,
+        stored: &Stored,
+        snapshot: &Snapshot,
+        now: Timestamp,
+    ) -> Result<Standing, role::Refusal> {
+        if !self.cluster.is_there() {
+            return Ok(Standing::Owner);
+        }
+        let instance = snapshot.machine_id.get().map(|id| role::instance(id)).unwrap_or_default();
+        let keeper = node.map_or(Keeper::Nobody, |node| role::keeper(node, &instance));
+        let alive = stored.lease.as_ref().is_some_and(|lease| lease::object::is_alive(lease, now));
+        role::standing(self.settings.role, &keeper, alive)
+    }
+
+    /// The Node as it ought to be, and the request that makes it so.
+    fn compute(&self, stored: Option<&Node>, snapshot: &Snapshot, now: Timestamp) -> serde_json::Result<Computed> {
+        let settings = &self.settings;
+        let now = whole_seconds(now);
+        let none = Node::default();
+        let transition_period = settings.eviction_pressure_transition_period;
+        let mut state = State::for_one_pass(stored.unwrap_or(&none), now, transition_period);
+        let thresholds: Vec<_> = settings.eviction_hard.iter().chain(&settings.eviction_soft).cloned().collect();
+        let pressures = state.pass(std::time::Duration::ZERO, &thresholds, transition_period, &observe(snapshot));
+        let runtime_answers = snapshot.runtime.as_ref().is_some_and(|runtime| runtime.status.get().is_some());
+        let inputs = Inputs {
+            now,
+            node_name: &self.node_name,
+            settings,
+            snapshot,
+            pressures,
+            runtime_seen: runtime_answers || stored.is_some_and(wanted::names_runtime),
+            shutdown: None,
+        };
+        let mut setters = Vec::new();
+        let mut began = Instant::now();
+        let order = chain::order(settings);
+        let (original, scope) = match stored {
+            Some(node) => (node.clone(), Scope::Registration),
+            None => (initial_node(&inputs), Scope::Round),
+        };
+        let wanted = wanted::wanted(&original, &inputs, scope, &order, |(name, result)| {
+            let fault = result.err().map(|error| error.0);
+            if let Some(fault) = &fault {
+                tracing::warn!(setter = name, fault, "A setter could not do all of its work");
+            }
+            setters.push(SetterRow { name, fault, took: began.elapsed() });
+            began = Instant::now();
+        });
+        let node_request = match stored {
+            Some(stored) => wanted::patch(stored, &wanted.node)?
+                .map(|patch| ApiRequest::patch_node_status(&self.node_name, patch)),
+            None if settings.register_node => Some(ApiRequest::create_node(serde_json::to_value(&wanted.node)?)),
+            None => None,
+        };
+        let explanations =
+            order.iter().flat_map(|setter| (setter.explain)(&inputs, &wanted.node)).collect();
+        Ok(Computed { node: wanted.node, node_request, setters, explanations })
+    }
+
+    fn lease_settings(&self) -> LeaseSettings {
+        LeaseSettings {
+            node_name: self.node_name.clone(),
+            duration_seconds: self.settings.node_lease_duration_seconds,
+        }
+    }
+
+    fn lease_request(&self, stored: Option<&Value>, uid: &str, now: Timestamp) -> ApiRequest {
+        let lease = lease::object::renewed(stored, &self.lease_settings(), uid, now);
+        match stored {
+            Some(_) => ApiRequest::update_lease(&self.node_name, lease),
+            None => ApiRequest::create_lease(lease),
+        }
+    }
+
+    async fn send(&self, sends: bool, request: &ApiRequest) -> Result<Option<Value>, Failure> {
+        if sends { self.cluster.send(request).await.map(Some) } else { Ok(None) }
+    }
+
+    /// Notes what became of a request, and gives the exit code that it means.
+    fn note(
+        &self,
+        sent: &mut Vec<(ApiRequest, String)>,
+        request: ApiRequest,
+        outcome: &Result<Option<Value>, Failure>,
+    ) -> u8 {
+        let (text, code) = match outcome {
+            Ok(Some(_)) => ("sent".to_owned(), DONE),
+            Ok(None) => ("not sent".to_owned(), DONE),
+            Err(failure) => {
+                tracing::error!(verb = request.verb.name(), path = request.path, %failure, "A write failed");
+                (failure.message.clone(), FAILED)
+            }
+        };
+        sent.push((request.with_timeout(self.settings.timeouts.api), text));
+        code
+    }
+
+    fn print(
+        &self,
+        stored: &Stored,
+        standing: Standing,
+        snapshot: &Snapshot,
+        computed: &Computed,
+        sent: &[(ApiRequest, String)],
+        now: Timestamp,
+    ) -> String {
+        let node = serde_json::to_value(&computed.node).unwrap_or_default();
+        let node_object = format!("Node/{}", self.node_name);
+        let uid = computed.node.metadata.uid.as_deref();
+        match self.output {
+            Output::Json | Output::Yaml => {
+                let mut items = vec![output::readable(node, "v1", "Node")];
+                if standing == Standing::Owner {
+                    items.push(self.readable_lease(stored.lease.as_ref(), uid, now));
+                }
+                let list = output::list(&items);
+                if self.output == Output::Yaml {
+                    return serde_saphyr::to_string(&list).unwrap_or_default();
+                }
+                serde_json::to_string_pretty(&list).unwrap_or_default() + "\n"
+            }
+            Output::Patch => json_lines(&sent.iter().map(|(request, _)| request.to_line()).collect::<Vec<_>>()),
+            Output::Diff if !self.cluster.is_there() => {
+                tracing::info!("There is no cluster to compare with");
+                String::new()
+            }
+            Output::Diff => {
+                let mut lines = diff::lines(&node_object, stored.node.as_ref(), &node);
+                if standing == Standing::Owner {
+                    let lease = self.readable_lease(stored.lease.as_ref(), uid, now);
+                    lines.extend(diff::lines(&format!("Lease/{}", self.node_name), stored.lease.as_ref(), &lease));
+                }
+                json_lines(&lines)
+            }
+            Output::Explain => {
+                let second = if self.live { second::opinions(snapshot) } else { Vec::new() };
+                let lines = explain::lines(&node_object, &node, &computed.explanations, &second);
+                if self.terminal { explain::table(&lines) } else { json_lines(&lines) }
+            }
+            Output::Summary => {
+                let role = match standing {
+                    Standing::Owner => "owner",
+                    Standing::Companion => "companion",
+                };
+                output::summary::table(&self.node_name, role, &computed.setters, sent)
+            }
+        }
+    }
+
+    /// The Lease for reading. Without a UID it names no owner: the apiserver takes no owner without one.
+    fn readable_lease(&self, stored: Option<&Value>, uid: Option<&str>, now: Timestamp) -> Value {
+        let mut lease =
+            lease::object::renewed(stored, &self.lease_settings(), uid.unwrap_or_default(), now);
+        if uid.is_none()
+            && let Some(metadata) = lease["metadata"].as_object_mut()
+        {
+            metadata.remove("ownerReferences");
+        }
+        output::readable(lease, "coordination.k8s.io/v1", "Lease")
+    }
+}
+
+/// Whether the readings are there without which a Node is not worth sending (DESIGN §1, exit code 1).
+fn required_readings_there(snapshot: &Snapshot) -> bool {
+    let missing: Vec<&str> = [
+        ("online CPUs", snapshot.cpus.required().err()),
+        ("MemTotal", snapshot.memory.required().err()),
+    ]
+    .into_iter()
+    .filter_map(|(name, error)| error.map(|_| name))
+    .collect();
+    if !missing.is_empty() {
+        tracing::error!(?missing, "Required readings failed");
+    }
+    missing.is_empty()
+}
+
+fn failed(failure: &Failure) -> Report {
+    tracing::error!(%failure, "The round failed");
+    Report { stdout: String::new(), code: FAILED, stored: None }
+}
+
+fn json_lines(lines: &[Value]) -> String {
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}

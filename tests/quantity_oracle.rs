@@ -1,5 +1,11 @@
 //! Quantities, held against the real Go package on random texts. The seed is printed; give a failing one back in
 //! `NODELET_TEST_SEED`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a helper that fails fails the test, and the seed is for the reader of a failure"
+)]
 
 mod support;
 
@@ -110,8 +116,10 @@ fn assert_same_text(ours: Quantity, go: &str, context: &str) {
     if printed != go {
         // Go drops the suffix of a number that is a multiple of 1000E or of 1024Ei: what is left is too small.
         let whole = ours.value().unsigned_abs();
-        let too_large_for_suffixes =
-            whole > 0 && (whole % 10_u128.pow(21) == 0 || whole % (1 << 70) == 0);
+        let too_large_for_suffixes = whole > 0
+            && [10_u128.pow(21), 1 << 70]
+                .iter()
+                .any(|step| whole.is_multiple_of(*step));
         assert!(
             too_large_for_suffixes,
             "{context}: ours {printed}, Go's {go}"

@@ -34,6 +34,14 @@ pub fn renewed(base: Option<&Value>, settings: &LeaseSettings, uid: &str, now: T
     lease
 }
 
+/// Whether a Lease was renewed less than its duration ago, seen from `now`.
+pub fn is_alive(lease: &Value, now: Timestamp) -> bool {
+    let spec = &lease["spec"];
+    let renewed = spec["renewTime"].as_str().and_then(|text| text.parse::<Timestamp>().ok());
+    let duration = SignedDuration::from_secs(spec["leaseDurationSeconds"].as_i64().unwrap_or(0));
+    renewed.is_some_and(|renewed| now.duration_since(renewed) < duration)
+}
+
 /// `metav1.MicroTime`: UTC with exactly six digits.
 pub fn micro_time(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()

@@ -29,6 +29,9 @@ const DELETE_FROM_SET_PREFIX: &str = "$deleteFromPrimitiveList/";
 /// The patch is the one that kubelet's `PatchNodeStatus` makes, but for two things. Conditions of a type that is
 /// there twice cannot be put in an order (the server refuses), so such a list is patched without one. And lists
 /// that are absent, empty or null do not differ, as in Go's own encoding.
+///
+/// The server brings the elements of a replaced list together by type: addresses that are to be stored in the wanted
+/// order have to be grouped so.
 pub fn node_status_patch(old: &Value, new: &Value) -> Option<Value> {
     let stored = patchable(old);
     let mut wanted = patchable(new);

@@ -5,11 +5,13 @@
 //! no more than was read. The layout is the one of the README: `root/` for the files, `recording.json` ([`format`])
 //! for the rest.
 
+pub mod device;
 pub mod format;
 pub mod question;
 mod write;
 
-use self::format::{Cluster, Cri, Device, HostPath, KernelClock, Mountpoint, RuntimeConfig};
+use self::device::Device;
+use self::format::{Cluster, Cri, HostPath, KernelClock, Mountpoint, RuntimeConfig};
 use self::format::{Recording, VERSION};
 use self::question::{Fault, Question, normal_path};
 use super::resolve::{LastLink, Step, walk};
@@ -271,14 +273,14 @@ impl Source for Recorder {
     fn uname(&self) -> Result<Uname, SourceError> {
         let call = || self.inner.uname();
         self.tee(Question::Uname, call, |rest, uname| {
-            rest.uname = Some(uname.clone())
+            rest.uname = Some(uname.clone());
         })
     }
 
     fn hostname(&self) -> Result<String, SourceError> {
         let call = || self.inner.hostname();
         self.tee(Question::Hostname, call, |rest, name| {
-            rest.hostname = Some(name.clone())
+            rest.hostname = Some(name.clone());
         })
     }
 
@@ -302,14 +304,14 @@ impl Source for Recorder {
     fn runtime_version(&self) -> Result<cri::RuntimeVersion, SourceError> {
         let call = || self.inner.runtime_version();
         self.tee_cri(CriMethod::Version, call, |cri, version| {
-            cri.version = Some(version.clone())
+            cri.version = Some(version.clone());
         })
     }
 
     fn runtime_status(&self) -> Result<cri::RuntimeStatus, SourceError> {
         let call = || self.inner.runtime_status();
         self.tee_cri(CriMethod::Status, call, |cri, status| {
-            cri.status = Some(status.clone())
+            cri.status = Some(status.clone());
         })
     }
 
@@ -325,7 +327,7 @@ impl Source for Recorder {
     fn images(&self) -> Result<Vec<cri::Image>, SourceError> {
         let call = || self.inner.images();
         self.tee_cri(CriMethod::ListImages, call, |cri, images| {
-            cri.images = Some(images.clone())
+            cri.images = Some(images.clone());
         })
     }
 

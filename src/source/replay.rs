@@ -150,12 +150,12 @@ impl Replay {
         &self,
         operation: &'static str,
         subject: &str,
-        question: Option<Question>,
+        question: Option<&Question>,
         part: impl FnOnce(&Recording) -> Option<T>,
     ) -> Result<T, SourceError> {
         let instant = self.present();
         instant
-            .fail_if_told(question.as_slice())
+            .fail_if_told(question)
             .map_err(|errno| SourceError::new(operation, subject, errno))?;
         part(&instant.facts)
             .ok_or_else(|| SourceError::other(operation, subject, "not in the recording"))
@@ -169,9 +169,12 @@ impl Replay {
         if !self.has_runtime() {
             return Err(method.absent());
         }
-        self.part("cri", method.name(), Some(Question::Cri(method)), |facts| {
-            part(facts.cri.as_ref()?)
-        })
+        self.part(
+            "cri",
+            method.name(),
+            Some(&Question::Cri(method)),
+            |facts| part(facts.cri.as_ref()?),
+        )
     }
 }
 
@@ -214,11 +217,17 @@ impl Instant {
     }
 
     /// Fails, or hangs, as the recording says of the first of `questions` that it mentions.
-    fn fail_if_told(&self, questions: &[Question]) -> Result<(), Errno> {
+    fn fail_if_told<'a>(
+        &self,
+        questions: impl IntoIterator<Item = &'a Question>,
+    ) -> Result<(), Errno> {
         let Some(errors) = &self.facts.errors else {
             return Ok(());
         };
-        match questions.iter().find_map(|question| errors.get(question)) {
+        match questions
+            .into_iter()
+            .find_map(|question| errors.get(question))
+        {
             Some(Fault::Errno(errno)) => Err(Errno::from_raw_os_error(*errno)),
             Some(Fault::Hang) => loop {
                 std::thread::park();
@@ -308,7 +317,7 @@ impl Source for Replay {
     }
 
     fn interfaces(&self) -> Result<Vec<Interface>, SourceError> {
-        self.part("interfaces", "", Some(Question::Interfaces), |facts| {
+        self.part("interfaces", "", Some(&Question::Interfaces), |facts| {
             Some(
                 facts
                     .interfaces
@@ -321,20 +330,20 @@ impl Source for Replay {
     }
 
     fn uname(&self) -> Result<Uname, SourceError> {
-        self.part("uname", "", Some(Question::Uname), |facts| {
+        self.part("uname", "", Some(&Question::Uname), |facts| {
             facts.uname.clone()
         })
     }
 
     fn hostname(&self) -> Result<String, SourceError> {
-        self.part("hostname", "", Some(Question::Hostname), |facts| {
+        self.part("hostname", "", Some(&Question::Hostname), |facts| {
             facts.hostname.clone()
         })
     }
 
     fn lookup(&self, name: &str) -> Result<Vec<IpAddr>, SourceError> {
         let question = Question::Lookup(name.to_owned());
-        self.part("lookup", name, Some(question), |facts| {
+        self.part("lookup", name, Some(&question), |facts| {
             facts.lookups.as_ref()?.get(name).cloned()
         })
     }
@@ -366,7 +375,7 @@ impl Source for Replay {
     }
 
     fn clock_unsynchronized(&self) -> Result<bool, SourceError> {
-        self.part("clock", "", Some(Question::Clock), |facts| {
+        self.part("clock", "", Some(&Question::Clock), |facts| {
             Some(facts.clock?.unsynchronized)
         })
     }

@@ -2,7 +2,7 @@
 //!
 //! A recording, and a host's root that is mounted elsewhere (`--root /host`), both hold links that mean the host's
 //! own `/`. Followed by the operating system they would lead out, into the container or the machine of whoever
-//! replays. This module only walks; it opens nothing. The rules are those of path_resolution(7) and `openat2(2)`
+//! replays. This module only walks; it opens nothing. The rules are those of `path_resolution(7)` and `openat2(2)`
 //! with `RESOLVE_IN_ROOT`.
 
 use rustix::io::Errno;

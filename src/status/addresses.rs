@@ -1,11 +1,13 @@
 //! The addresses of the Node (`pkg/kubelet/nodestatus/setters.go`, `NodeAddress`).
 //!
-//! Which address it is decides [`choose`]; this file decides whether it is nodelet's to say, and writes it. With an
+//! Which address it is decides [`mod@choose`]; this file decides whether it is nodelet's to say, and writes it. With an
 //! external cloud provider the addresses are the cloud's as soon as there are any.
 
 pub mod choose;
+pub mod usable;
 
-use self::choose::{Choice, choose, validate};
+use self::choose::{Choice, choose};
+use self::usable::validate;
 use super::{Explanation, Inputs, SetterError, status_of};
 use k8s_openapi::api::core::v1::{Node, NodeAddress};
 use std::net::IpAddr;
@@ -121,7 +123,7 @@ fn published(node: &Node) -> Vec<IpAddr> {
         .collect()
 }
 
-/// Where the addresses come from, and which were not taken.
+/// Where the addresses come from, one explanation for each, and which were not taken.
 pub fn explain(inputs: &Inputs<'_>, node: &Node) -> Vec<Explanation> {
     let snapshot = inputs.snapshot;
     if configured(inputs).is_err() {
@@ -130,25 +132,26 @@ pub fn explain(inputs: &Inputs<'_>, node: &Node) -> Vec<Explanation> {
     let Ok(Some(choice)) = wanted(inputs, &published(node), has_addresses(node)) else {
         return Vec::new();
     };
-    let hostname = Explanation::ruled("/status/addresses/Hostname/address", "addresses.hostname")
-        .from_reading(&snapshot.hostname);
-    if choice.addresses.is_empty() {
-        return vec![hostname];
+    let mut explained = Vec::new();
+    for _ in &choice.addresses {
+        let mut internal = Explanation::ruled("/status/addresses/InternalIP/address", choice.rule);
+        if let Some(key) = choice.setting {
+            internal = internal.with_setting(key);
+        }
+        internal = internal.with_reading(&snapshot.interfaces);
+        internal = match choice.rule {
+            choose::LOOKUP => internal.with_reading(&snapshot.lookup),
+            choose::DEFAULT_ROUTE | choose::INTERFACE_SCAN => internal
+                .with_reading(&snapshot.lookup)
+                .with_reading(&snapshot.routes),
+            _ => internal,
+        };
+        internal.rejected.extend(choice.rejected.iter().cloned());
+        explained.push(internal);
     }
-    let mut internal = Explanation::ruled("/status/addresses/InternalIP/address", choice.rule);
-    if let Some(key) = choice.setting {
-        internal = internal.from_setting(key);
-    }
-    internal.rejected = choice.rejected;
-    internal = internal.from_reading(&snapshot.interfaces);
-    internal = match choice.rule {
-        choose::LOOKUP => internal.from_reading(&snapshot.lookup),
-        choose::DEFAULT_ROUTE | choose::INTERFACE_SCAN => internal
-            .from_reading(&snapshot.lookup)
-            .from_reading(&snapshot.routes),
-        _ => internal,
-    };
-    vec![internal, hostname]
+    let hostname = Explanation::ruled("/status/addresses/Hostname/address", "addresses.hostname");
+    explained.push(hostname.with_reading(&snapshot.hostname));
+    explained
 }
 
 #[cfg(test)]

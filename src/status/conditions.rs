@@ -42,7 +42,7 @@ pub struct Pressure {
     pub clear: Text,
 }
 
-/// MemoryPressure.
+/// `MemoryPressure`.
 pub const MEMORY: Pressure = Pressure {
     kind: MEMORY_PRESSURE,
     raised: Text {
@@ -55,7 +55,7 @@ pub const MEMORY: Pressure = Pressure {
     },
 };
 
-/// DiskPressure.
+/// `DiskPressure`.
 pub const DISK: Pressure = Pressure {
     kind: DISK_PRESSURE,
     raised: Text {
@@ -68,7 +68,7 @@ pub const DISK: Pressure = Pressure {
     },
 };
 
-/// PIDPressure.
+/// `PIDPressure`.
 pub const PID: Pressure = Pressure {
     kind: PID_PRESSURE,
     raised: Text {
@@ -81,19 +81,19 @@ pub const PID: Pressure = Pressure {
     },
 };
 
-/// Sets MemoryPressure.
+/// Sets `MemoryPressure`.
 pub fn set_memory(inputs: &Inputs<'_>, node: &mut Node) -> Result<(), SetterError> {
     set_pressure(node, &MEMORY, inputs.pressures.memory, inputs.now);
     Ok(())
 }
 
-/// Sets DiskPressure.
+/// Sets `DiskPressure`.
 pub fn set_disk(inputs: &Inputs<'_>, node: &mut Node) -> Result<(), SetterError> {
     set_pressure(node, &DISK, inputs.pressures.disk, inputs.now);
     Ok(())
 }
 
-/// Sets PIDPressure.
+/// Sets `PIDPressure`.
 pub fn set_pid(inputs: &Inputs<'_>, node: &mut Node) -> Result<(), SetterError> {
     set_pressure(node, &PID, inputs.pressures.pid, inputs.now);
     Ok(())
@@ -159,29 +159,29 @@ pub(super) fn update(
     }
 }
 
-/// Where MemoryPressure comes from.
+/// Where `MemoryPressure` comes from.
 pub fn explain_memory(inputs: &Inputs<'_>, _node: &Node) -> Vec<Explanation> {
     let snapshot = inputs.snapshot;
     vec![
         explanation(&MEMORY)
-            .from_reading(&snapshot.memory)
-            .from_reading(&snapshot.root_memory),
+            .with_reading(&snapshot.memory)
+            .with_reading(&snapshot.root_memory),
     ]
 }
 
-/// Where DiskPressure comes from.
+/// Where `DiskPressure` comes from.
 pub fn explain_disk(inputs: &Inputs<'_>, _node: &Node) -> Vec<Explanation> {
     let snapshot = inputs.snapshot;
-    let root = explanation(&DISK).from_reading(&snapshot.root_filesystem);
+    let root = explanation(&DISK).with_reading(&snapshot.root_filesystem);
     vec![match &snapshot.image_filesystem {
-        Some(reading) => root.from_reading(reading),
+        Some(reading) => root.with_reading(reading),
         None => root,
     }]
 }
 
-/// Where PIDPressure comes from.
+/// Where `PIDPressure` comes from.
 pub fn explain_pid(inputs: &Inputs<'_>, _node: &Node) -> Vec<Explanation> {
-    vec![explanation(&PID).from_reading(&inputs.snapshot.pids)]
+    vec![explanation(&PID).with_reading(&inputs.snapshot.pids)]
 }
 
 fn explanation(pressure: &Pressure) -> Explanation {
@@ -190,8 +190,8 @@ fn explanation(pressure: &Pressure) -> Explanation {
         format!("/status/conditions/{kind}/status"),
         format!("conditions.{kind}"),
     )
-    .from_setting("evictionHard")
-    .from_setting("evictionSoft")
+    .with_setting("evictionHard")
+    .with_setting("evictionSoft")
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub fn set(inputs: &Inputs<'_>, node: &mut Node) -> Result<(), SetterError> {
 pub fn explain(inputs: &Inputs<'_>, _node: &Node) -> Vec<Explanation> {
     let path = "/status/daemonEndpoints/kubeletEndpoint/Port";
     let port = inputs.settings.port;
-    port.map(|_| Explanation::ruled(path, "daemonEndpoints.port").from_setting("port"))
+    port.map(|_| Explanation::ruled(path, "daemonEndpoints.port").with_setting("port"))
         .into_iter()
         .collect()
 }

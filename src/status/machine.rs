@@ -72,7 +72,11 @@ fn set_node_info(inputs: &Inputs<'_>, node: &mut Node, missing: &mut Missing) {
     }
 }
 
-/// What this round knows of the capacity.
+/// What this round knows of the capacity, for a check of the reservations at start.
+pub fn capacity(inputs: &Inputs<'_>) -> BTreeMap<String, Quantity> {
+    read_capacity(inputs, &mut Missing::default())
+}
+
 fn read_capacity(inputs: &Inputs<'_>, missing: &mut Missing) -> BTreeMap<String, Quantity> {
     let (settings, snapshot) = (inputs.settings, inputs.snapshot);
     let mut amounts = BTreeMap::new();
@@ -177,31 +181,47 @@ pub fn explain(inputs: &Inputs<'_>, node: &Node) -> Vec<Explanation> {
             &snapshot.memory,
         ));
     }
-    for explanation in explain_capacity(inputs) {
-        let name = explanation
-            .path
-            .trim_start_matches("/status/capacity/")
-            .to_owned();
-        explained.extend([
-            allocatable::explain(inputs.settings, node, &name, &explanation),
-            explanation,
-        ]);
+    let capacities = explain_capacity(inputs);
+    let known = |name: &str| capacities.iter().any(|(known, _)| known == name);
+    let gone = |name: &str| {
+        name.starts_with(HUGE_PAGES_PREFIX) && snapshot.huge_pages.get().is_some() && !known(name)
+    };
+    let stored = node
+        .status
+        .iter()
+        .filter_map(|status| status.capacity.as_ref());
+    for name in stored
+        .flat_map(BTreeMap::keys)
+        .filter(|name| !known(name) && !gone(name))
+    {
+        let rule = format!("allocatable.{name}");
+        let mut explanation = Explanation::ruled(pointer("allocatable", name), rule);
+        explanation
+            .sources
+            .push(format!("node:{}", pointer("capacity", name)));
+        explained.push(explanation);
+    }
+    for (name, explanation) in capacities {
+        explained.push(allocatable::explain(inputs, &name, &explanation));
+        explained.push(explanation);
     }
     explained
 }
 
-fn explain_capacity(inputs: &Inputs<'_>) -> Vec<Explanation> {
+fn explain_capacity(inputs: &Inputs<'_>) -> Vec<(String, Explanation)> {
     let (settings, snapshot) = (inputs.settings, inputs.snapshot);
     let over = &settings.capacity_override;
     let mut explained = Vec::new();
     explained.extend(explain_reading(CPU, over.cpu.is_some(), &snapshot.cpus));
-    let pods = Explanation::ruled("/status/capacity/pods", "capacity.pods").from_setting("maxPods");
-    explained.push(match settings.pods_per_core {
+    let pods =
+        Explanation::ruled(pointer("capacity", PODS), "capacity.pods").with_setting("maxPods");
+    let pods = match settings.pods_per_core {
         0 => pods,
         _ => pods
-            .from_setting("podsPerCore")
-            .from_reading(&snapshot.cpus),
-    });
+            .with_setting("podsPerCore")
+            .with_reading(&snapshot.cpus),
+    };
+    explained.push((PODS.to_owned(), pods));
     explained.extend(explain_reading(
         MEMORY,
         over.memory.is_some(),
@@ -222,13 +242,27 @@ fn explain_capacity(inputs: &Inputs<'_>) -> Vec<Explanation> {
     explained
 }
 
-fn explain_reading<T>(name: &str, overridden: bool, reading: &Reading<T>) -> Option<Explanation> {
-    let path = format!("/status/capacity/{name}");
-    if overridden {
-        let explanation = Explanation::ruled(path, format!("capacityOverride.{name}"));
-        return Some(explanation.from_setting(&format!("capacityOverride.{name}")));
-    }
-    Explanation::read(path, format!("capacity.{name}"), reading)
+fn explain_reading<T>(
+    name: &str,
+    overridden: bool,
+    reading: &Reading<T>,
+) -> Option<(String, Explanation)> {
+    let path = pointer("capacity", name);
+    let explanation = if overridden {
+        let key = format!("capacityOverride.{name}");
+        Explanation::ruled(path, key.clone()).with_setting(&key)
+    } else {
+        Explanation::read(path, format!("capacity.{name}"), reading)?
+    };
+    Some((name.to_owned(), explanation))
+}
+
+/// The JSON pointer of an entry of `capacity` or `allocatable`.
+fn pointer(list: &str, name: &str) -> String {
+    format!(
+        "/status/{list}/{}",
+        name.replace('~', "~0").replace('/', "~1")
+    )
 }
 
 #[cfg(test)]

@@ -5,11 +5,8 @@
 
 use super::{Explanation, Inputs, Missing, SetterError, node_info_of};
 use crate::cri::RuntimeVersion;
-use crate::host::os::go_arch;
+use crate::host::os::{go_arch, go_os};
 use k8s_openapi::api::core::v1::Node;
-
-/// The only operating system that nodelet knows, in Go's name.
-pub const OPERATING_SYSTEM: &str = "linux";
 
 /// Sets `nodeInfo.kernelVersion`, `osImage`, `containerRuntimeVersion` and `kubeletVersion`, and empties
 /// `kubeProxyVersion`, which nobody knows.
@@ -105,13 +102,16 @@ fn pre_release_and_build(extra: &str) -> Option<&str> {
     (pre_release_fits && build.is_none_or(identifiers)).then_some(extra)
 }
 
-/// Sets `nodeInfo.operatingSystem` and `architecture`, the latter from uname(2): a recording of another machine has
-/// that machine's.
+/// Sets `nodeInfo.operatingSystem` and `architecture`, from uname(2) and never from the build: a recording of another
+/// machine has that machine's.
 pub fn set_platform(inputs: &Inputs<'_>, node: &mut Node) -> Result<(), SetterError> {
     let mut missing = Missing::default();
     let info = node_info_of(node);
-    OPERATING_SYSTEM.clone_into(&mut info.operating_system);
     if let Some(uname) = missing.take("uname", &inputs.snapshot.uname) {
+        match go_os(&uname.sysname) {
+            Some(system) => system.clone_into(&mut info.operating_system),
+            None => missing.note(format!("unknown operating system {:?}", uname.sysname)),
+        }
         match go_arch(&uname.machine) {
             Some(arch) => arch.clone_into(&mut info.architecture),
             None => missing.note(format!("unknown architecture {:?}", uname.machine)),
@@ -138,7 +138,7 @@ pub fn explain(inputs: &Inputs<'_>, _node: &Node) -> Vec<Explanation> {
         Explanation::read(kernel, kernel_rule, &snapshot.uname),
         Explanation::read(image, image_rule, &snapshot.os_image),
         version.and_then(|version| Explanation::read(runtime, runtime_rule, version)),
-        Some(Explanation::ruled(kubelet, kubelet_rule).from_setting("kubeletVersion")),
+        Some(Explanation::ruled(kubelet, kubelet_rule).with_setting("kubeletVersion")),
     ]
     .into_iter()
     .flatten()
@@ -147,17 +147,13 @@ pub fn explain(inputs: &Inputs<'_>, _node: &Node) -> Vec<Explanation> {
 
 /// Where the platform comes from.
 pub fn explain_platform(inputs: &Inputs<'_>, _node: &Node) -> Vec<Explanation> {
-    let uname = &inputs.snapshot.uname;
-    let system = Explanation::ruled(
-        "/status/nodeInfo/operatingSystem",
-        "nodeInfo.operatingSystem",
-    );
-    let arch = Explanation::read(
-        "/status/nodeInfo/architecture",
-        "nodeInfo.architecture",
-        uname,
-    );
-    std::iter::once(system).chain(arch).collect()
+    ["operatingSystem", "architecture"]
+        .into_iter()
+        .filter_map(|field| {
+            let path = format!("/status/nodeInfo/{field}");
+            Explanation::read(path, format!("nodeInfo.{field}"), &inputs.snapshot.uname)
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -273,30 +269,31 @@ mod tests {
 
     #[test]
     fn the_platform_is_that_of_the_host_not_of_the_build() {
+        let platform = |sysname: &str, machine: &str| {
+            let mut world = world();
+            world.snapshot.uname = Reading::of(Uname {
+                sysname: sysname.to_owned(),
+                machine: machine.to_owned(),
+                ..Uname::default()
+            });
+            let mut node = Node::default();
+            let result = set_platform(&world.inputs(), &mut node);
+            let info = info(node);
+            result.map(|()| (info.operating_system, info.architecture))
+        };
         for (machine, arch) in [
             ("x86_64", "amd64"),
             ("aarch64", "arm64"),
             ("s390x", "s390x"),
         ] {
-            let mut world = world();
-            world.snapshot.uname = Reading::of(Uname {
-                machine: machine.to_owned(),
-                ..Uname::default()
-            });
-            let mut node = Node::default();
-            set_platform(&world.inputs(), &mut node).unwrap();
-            let info = info(node);
             assert_eq!(
-                (info.operating_system.as_str(), info.architecture.as_str()),
-                ("linux", arch)
+                platform("Linux", machine),
+                Ok(("linux".to_owned(), arch.to_owned()))
             );
         }
-        let mut world = world();
-        world.snapshot.uname = Reading::of(Uname {
-            machine: "pdp11".to_owned(),
-            ..Uname::default()
-        });
-        let error = set_platform(&world.inputs(), &mut Node::default()).unwrap_err();
-        assert_eq!(error.0, "unknown architecture \"pdp11\"");
+        assert_eq!(
+            platform("Plan9", "pdp11").unwrap_err().0,
+            "unknown operating system \"Plan9\"; unknown architecture \"pdp11\""
+        );
     }
 }

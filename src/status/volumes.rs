@@ -35,7 +35,7 @@ pub fn explain(inputs: &Inputs<'_>, _node: &Node) -> Vec<Explanation> {
         .flat_map(|name| {
             ["capacity", "allocatable"].map(|list| {
                 Explanation::ruled(format!("/status/{list}/{name}"), format!("{list}.{name}"))
-                    .from_setting("volumeLimits")
+                    .with_setting("volumeLimits")
             })
         })
         .collect()

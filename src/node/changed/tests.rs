@@ -12,16 +12,16 @@ const NIL: Option<&NodeStatus> = None;
 const NOW: &str = "2015-01-01T12:00:00Z";
 const A_MINUTE_LATER: &str = "2015-01-01T12:01:00Z";
 
-fn time(text: &str) -> Option<Time> {
-    Some(Time(text.parse().unwrap()))
+fn time(text: &str) -> Time {
+    Time(text.parse().unwrap())
 }
 
 fn condition(type_: &str) -> NodeCondition {
     NodeCondition {
         type_: type_.to_owned(),
         status: "True".to_owned(),
-        last_heartbeat_time: time(NOW),
-        last_transition_time: time(NOW),
+        last_heartbeat_time: Some(time(NOW)),
+        last_transition_time: Some(time(NOW)),
         ..NodeCondition::default()
     }
 }
@@ -98,7 +98,7 @@ fn test_node_status_has_changed_not_when_equal() {
 #[test]
 fn test_node_status_has_changed_not_with_heartbeat_time() {
     let later = NodeCondition {
-        last_heartbeat_time: time(A_MINUTE_LATER),
+        last_heartbeat_time: Some(time(A_MINUTE_LATER)),
         ..ready()
     };
     let old = with_conditions([ready(), memory_pressure()]);
@@ -108,7 +108,7 @@ fn test_node_status_has_changed_not_with_heartbeat_time() {
 #[test]
 fn test_node_status_has_changed_not_with_order_of_conditions() {
     let later = NodeCondition {
-        last_heartbeat_time: time(A_MINUTE_LATER),
+        last_heartbeat_time: Some(time(A_MINUTE_LATER)),
         ..ready()
     };
     let old = with_conditions([ready(), memory_pressure()]);
@@ -131,8 +131,8 @@ fn test_node_status_has_changed_with_condition_status() {
 #[test]
 fn test_node_status_has_changed_with_transition_time() {
     let moved = NodeCondition {
-        last_heartbeat_time: time(A_MINUTE_LATER),
-        last_transition_time: time(A_MINUTE_LATER),
+        last_heartbeat_time: Some(time(A_MINUTE_LATER)),
+        last_transition_time: Some(time(A_MINUTE_LATER)),
         ..ready()
     };
     let old = with_conditions([ready(), memory_pressure()]);
@@ -290,7 +290,7 @@ fn test_node_status_has_changed_with_order_of_a_type_that_is_there_twice() {
 #[test]
 fn test_node_status_has_changed_not_with_time_zone() {
     let zoned = NodeCondition {
-        last_transition_time: time("2015-01-01T14:00:00+02:00"),
+        last_transition_time: Some(time("2015-01-01T14:00:00+02:00")),
         ..ready()
     };
     assert!(!changed(

@@ -99,7 +99,7 @@ fn merge_field(
                 patch,
                 schema.list(name),
             )?)),
-            _ => without_directives(value),
+            _ => without_directives(&without_nulls(value)),
         };
     match result {
         Some(value) => merged.insert(name.to_owned(), value),
@@ -108,19 +108,30 @@ fn merge_field(
     Ok(())
 }
 
-/// A value that is stored as it comes: without nulls, and without what carries a directive.
+/// Drops what carries a directive, which has no meaning in a value that is stored as it comes.
 fn without_directives(value: &Value) -> Option<Value> {
     match value {
         Value::Object(fields) if fields.contains_key(DIRECTIVE) => None,
         Value::Object(fields) => {
             let kept = fields
                 .iter()
-                .filter(|(_, value)| !value.is_null())
                 .filter_map(|(name, value)| Some((name.clone(), without_directives(value)?)));
             Some(Value::Object(kept.collect()))
         }
         Value::Array(list) => Some(list.iter().filter_map(without_directives).collect()),
         value => Some(value.clone()),
+    }
+}
+
+fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let kept = fields.iter().filter(|(_, value)| !value.is_null());
+            let kept = kept.map(|(name, value)| (name.clone(), without_nulls(value)));
+            Value::Object(kept.collect())
+        }
+        Value::Array(list) => list.iter().map(without_nulls).collect(),
+        value => value.clone(),
     }
 }
 
@@ -222,12 +233,40 @@ fn merge_ordered_list(
         (Some(stored), Some(changes)) => merge_lists(name, stored, changes, list)?,
     };
     let stored = stored.unwrap_or_default();
-    if stored.is_empty() && changes.is_none_or(|changes| changes.is_empty()) {
+    let changes = changes.unwrap_or_default();
+    if stored.is_empty() && changes.is_empty() {
         return Err(PatchError::NothingToOrder(name.to_owned()));
     }
+    let stored = as_go_leaves_it(stored, changes, identity);
     let contents = in_order(contents, &order, &stored, identity);
     merged.insert(name.to_owned(), Value::Array(contents));
     Ok(())
+}
+
+/// The stored list by which the order of a merged one is then decided. Go merges in place: what was deleted is gone
+/// from it, and what was added has taken the room of the deleted.
+fn as_go_leaves_it(
+    mut stored: Vec<Value>,
+    changes: Vec<Value>,
+    identity: impl Fn(&Value) -> Option<Value>,
+) -> Vec<Value> {
+    let is_in = |list: &[Value], element: &Value| {
+        let wanted = identity(element);
+        list.iter().any(|other| identity(other) == wanted)
+    };
+    let (deleted, merged): (Vec<_>, Vec<_>) = changes
+        .into_iter()
+        .partition(|change| change.get(DIRECTIVE).is_some());
+    let length = stored.len();
+    stored.retain(|element| !is_in(&deleted, element));
+    let room = length - stored.len();
+    let added: Vec<Value> = merged
+        .into_iter()
+        .filter(|change| !is_in(&stored, change))
+        .take(room)
+        .collect();
+    stored.extend(added);
+    stored
 }
 
 /// Whether the changed elements come in the order of `order`, and all of them are in it.

@@ -25,11 +25,11 @@ type Inet6Flags = BTreeMap<(u32, Ipv6Addr), u8>;
 pub(super) fn all() -> Result<Vec<Interface>, Reason> {
     let found = if_addrs::get_if_addrs().map_err(|error| super::super::resolve::errno(&error))?;
     // Absent where the kernel was started without IPv6; then no address needs it.
-    let inet6 = match found.iter().any(|entry| entry.ip().is_ipv6()) {
-        true => inet6_flags(&String::from_utf8_lossy(&file::read(Path::new(
-            "/proc/self/net/if_inet6",
-        ))?)),
-        false => Inet6Flags::new(),
+    let inet6 = if found.iter().any(|entry| entry.ip().is_ipv6()) {
+        let bytes = file::read(Path::new("/proc/self/net/if_inet6"))?;
+        inet6_flags(&String::from_utf8_lossy(&bytes))
+    } else {
+        Inet6Flags::new()
     };
     Ok(grouped(found, &inet6, device_flags))
 }

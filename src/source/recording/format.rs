@@ -1,9 +1,10 @@
 //! `recording.json`, key for key. Every part may be left out, which is a failed reading; a key that is not here, or a
 //! `null` where none is meant, is an error.
 
-use super::question::{Fault, Question};
+use super::device::Device;
+use super::question::{Fault, Question, normal_path};
 use crate::cri;
-use crate::source::{Interface, InterfaceAddress, Statfs, Uname};
+use crate::source::{Statfs, Uname};
 use k8s_openapi::jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -17,215 +18,82 @@ pub const VERSION: u32 = 1;
 
 /// `recording.json`, and with fewer keys allowed `frames[].set`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Recording {
     /// [`VERSION`].
-    #[serde(
-        default,
-        deserialize_with = "given",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "given", skip_serializing_if = "absent")]
     pub version: Option<u32>,
     /// When it was taken.
-    #[serde(
-        default,
-        deserialize_with = "given",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "given", skip_serializing_if = "absent")]
     pub taken_at: Option<Timestamp>,
     /// The kernel's host name, untrimmed.
-    #[serde(
-        default,
-        deserialize_with = "given",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "given", skip_serializing_if = "absent")]
     pub hostname: Option<String>,
     /// `sysconf(_SC_CLK_TCK)`.
-    #[serde(
-        default,
-        deserialize_with = "given",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "given", skip_serializing_if = "absent")]
     pub clock_ticks_per_second: Option<NonZeroU64>,
     /// `sysconf(_SC_PAGESIZE)`, bytes.
-    #[serde(
-        default,
-        deserialize_with = "given",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "given", skip_serializing_if = "absent")]
     pub page_size: Option<NonZeroU64>,
     /// uname(2).
-    #[serde(
-        default,
-        deserialize_with = "given",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "given", skip_serializing_if = "absent")]
     pub uname: Option<Uname>,
     /// statvfs(3) by path.
-    #[serde(
-        default,
-        deserialize_with = "given",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "given", skip_serializing_if = "absent")]
     pub statfs: Option<BTreeMap<HostPath, Statfs>>,
     /// The network interfaces.
-    #[serde(
-        default,
-        deserialize_with = "given",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "given", skip_serializing_if = "absent")]
     pub interfaces: Option<Vec<Device>>,
     /// The resolver's answers by name.
-    #[serde(
-        default,
-        deserialize_with = "given",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "given", skip_serializing_if = "absent")]
     pub lookups: Option<BTreeMap<String, Vec<IpAddr>>>,
     /// The container runtime; absent where the host has none.
-    #[serde(
-        default,
-        deserialize_with = "given",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "given", skip_serializing_if = "absent")]
     pub cri: Option<Cri>,
     /// adjtimex(2).
-    #[serde(
-        default,
-        deserialize_with = "given",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "given", skip_serializing_if = "absent")]
     pub clock: Option<KernelClock>,
     /// Whether the machine was about to shut down.
-    #[serde(
-        default,
-        deserialize_with = "given",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "given", skip_serializing_if = "absent")]
     pub shutdown: Option<bool>,
     /// Directories that the tree of files does not hold.
-    #[serde(
-        default,
-        deserialize_with = "given",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "given", skip_serializing_if = "absent")]
     pub directories: Option<Vec<InnerPath>>,
     /// Questions without an answer.
-    #[serde(
-        default,
-        deserialize_with = "given",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "given", skip_serializing_if = "absent")]
     pub errors: Option<BTreeMap<Question, Fault>>,
     /// The configuration, as it would be written.
-    #[serde(
-        default,
-        deserialize_with = "given",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "given", skip_serializing_if = "absent")]
     pub settings: Option<Value>,
     /// What the cluster held; absent without a cluster.
-    #[serde(
-        default,
-        deserialize_with = "given",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "given", skip_serializing_if = "absent")]
     pub cluster: Option<Cluster>,
     /// Later instants.
-    #[serde(
-        default,
-        deserialize_with = "given",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "given", skip_serializing_if = "absent")]
     pub frames: Option<Vec<Frame>>,
-}
-
-/// One of `interfaces`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Device {
-    name: String,
-    index: u32,
-    #[serde(default)]
-    flags: Vec<DeviceFlag>,
-    #[serde(default)]
-    addresses: Vec<DeviceAddress>,
-}
-
-/// `IFF_…` without the prefix.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-enum DeviceFlag {
-    Up,
-    Loopback,
-    Pointopoint,
-}
-
-/// One of `interfaces[].addresses`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct DeviceAddress {
-    address: IpAddr,
-    prefix: u8,
-    #[serde(default)]
-    flags: Vec<AddressFlag>,
-}
-
-/// `IFA_F_…` without the prefix.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum AddressFlag {
-    Secondary,
-    Temporary,
-    Tentative,
-    Deprecated,
 }
 
 /// `cri`
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Cri {
     /// `Version`
-    #[serde(
-        default,
-        deserialize_with = "given",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "given", skip_serializing_if = "absent")]
     pub version: Option<cri::RuntimeVersion>,
     /// `Status`
-    #[serde(
-        default,
-        deserialize_with = "given",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "given", skip_serializing_if = "absent")]
     pub status: Option<cri::RuntimeStatus>,
     /// `RuntimeConfig`
-    #[serde(
-        default,
-        deserialize_with = "given",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "given", skip_serializing_if = "absent")]
     pub runtime_config: Option<RuntimeConfig>,
     /// `ListImages`
-    #[serde(
-        default,
-        deserialize_with = "given",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "given", skip_serializing_if = "absent")]
     pub images: Option<Vec<cri::Image>>,
     /// `image_filesystems` of `ImageFsInfo`
-    #[serde(
-        default,
-        deserialize_with = "given",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "given", skip_serializing_if = "absent")]
     pub image_fs: Option<Vec<Mountpoint>>,
     /// `container_filesystems` of `ImageFsInfo`
-    #[serde(
-        default,
-        deserialize_with = "given",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "given", skip_serializing_if = "absent")]
     pub container_fs: Option<Vec<Mountpoint>>,
 }
 
@@ -285,54 +153,26 @@ pub struct KernelClock {
 /// What a cluster held. Of an object, absent means that it was not asked for, `Some(None)` (`null` in the file) that
 /// the apiserver answered 404.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[expect(
-    clippy::option_option,
-    reason = "an absent key and null mean different things"
-)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Cluster {
     /// The own Node.
-    #[serde(
-        default,
-        deserialize_with = "given",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "given", skip_serializing_if = "absent")]
     pub node: Option<Option<Value>>,
     /// The own Lease.
-    #[serde(
-        default,
-        deserialize_with = "given",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "given", skip_serializing_if = "absent")]
     pub lease: Option<Option<Value>>,
     /// The own NodeMetric.
-    #[serde(
-        default,
-        deserialize_with = "given",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "given", skip_serializing_if = "absent")]
     pub node_metric: Option<Option<Value>>,
-    /// The own NodeSLO.
-    #[serde(
-        rename = "nodeSLO",
-        default,
-        deserialize_with = "given",
-        skip_serializing_if = "Option::is_none"
-    )]
+    /// The own `NodeSLO`.
+    #[serde(rename = "nodeSLO")]
+    #[serde(deserialize_with = "given", skip_serializing_if = "absent")]
     pub node_slo: Option<Option<Value>>,
-    /// Koordinator's ConfigMap.
-    #[serde(
-        default,
-        deserialize_with = "given",
-        skip_serializing_if = "Option::is_none"
-    )]
+    /// Koordinator's `ConfigMap`.
+    #[serde(deserialize_with = "given", skip_serializing_if = "absent")]
     pub config_map: Option<Option<Value>>,
     /// The Pods of the Node.
-    #[serde(
-        default,
-        deserialize_with = "given",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "given", skip_serializing_if = "absent")]
     pub pods: Option<Vec<Value>>,
 }
 
@@ -343,11 +183,8 @@ pub struct Frame {
     /// How long after `takenAt`, milliseconds.
     pub after_ms: u64,
     /// Files that shadow those before, relative to the recording.
-    #[serde(
-        default,
-        deserialize_with = "given",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "given")]
+    #[serde(skip_serializing_if = "absent")]
     pub root: Option<InnerPath>,
     /// Paths of the host that are gone, with everything below.
     #[serde(default)]
@@ -366,6 +203,14 @@ pub struct HostPath(pub String);
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "PathBuf", into = "PathBuf")]
 pub struct InnerPath(pub PathBuf);
+
+#[expect(
+    clippy::ref_option,
+    reason = "serde hands over a reference to the field"
+)]
+fn absent<T>(part: &Option<T>) -> bool {
+    part.is_none()
+}
 
 /// Takes a key that is there for `Some`, also where the value may be `null` itself.
 fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(value: D) -> Result<Option<T>, D::Error> {
@@ -489,7 +334,7 @@ impl TryFrom<String> for HostPath {
         if !path.starts_with('/') {
             return Err(format!("`{path}`: the path must begin with `/`"));
         }
-        Ok(Self(super::question::normal_path(&path)))
+        Ok(Self(normal_path(&path)))
     }
 }
 
@@ -523,75 +368,4 @@ impl From<InnerPath> for PathBuf {
     fn from(path: InnerPath) -> Self {
         path.0
     }
-}
-
-impl From<&Interface> for Device {
-    fn from(interface: &Interface) -> Self {
-        Self {
-            name: interface.name.clone(),
-            index: interface.index,
-            flags: set_flags([
-                (interface.up, DeviceFlag::Up),
-                (interface.loopback, DeviceFlag::Loopback),
-                (interface.point_to_point, DeviceFlag::Pointopoint),
-            ]),
-            addresses: interface
-                .addresses
-                .iter()
-                .map(DeviceAddress::from)
-                .collect(),
-        }
-    }
-}
-
-impl From<&Device> for Interface {
-    fn from(device: &Device) -> Self {
-        Self {
-            name: device.name.clone(),
-            index: device.index,
-            up: device.flags.contains(&DeviceFlag::Up),
-            loopback: device.flags.contains(&DeviceFlag::Loopback),
-            point_to_point: device.flags.contains(&DeviceFlag::Pointopoint),
-            addresses: device
-                .addresses
-                .iter()
-                .map(InterfaceAddress::from)
-                .collect(),
-        }
-    }
-}
-
-impl From<&InterfaceAddress> for DeviceAddress {
-    fn from(address: &InterfaceAddress) -> Self {
-        Self {
-            address: address.address,
-            prefix: address.prefix,
-            flags: set_flags([
-                (address.secondary, AddressFlag::Secondary),
-                (address.temporary, AddressFlag::Temporary),
-                (address.tentative, AddressFlag::Tentative),
-                (address.deprecated, AddressFlag::Deprecated),
-            ]),
-        }
-    }
-}
-
-impl From<&DeviceAddress> for InterfaceAddress {
-    fn from(address: &DeviceAddress) -> Self {
-        Self {
-            address: address.address,
-            prefix: address.prefix,
-            secondary: address.flags.contains(&AddressFlag::Secondary),
-            temporary: address.flags.contains(&AddressFlag::Temporary),
-            tentative: address.flags.contains(&AddressFlag::Tentative),
-            deprecated: address.flags.contains(&AddressFlag::Deprecated),
-        }
-    }
-}
-
-fn set_flags<F, const N: usize>(flags: [(bool, F); N]) -> Vec<F> {
-    flags
-        .into_iter()
-        .filter_map(|(set, flag)| set.then_some(flag))
-        .collect()
 }

@@ -105,7 +105,9 @@ fn unread(tree: &mut Tree, seen: &Seen) -> Vec<InnerPath> {
         })
         .cloned()
         .collect();
-    unread.iter().for_each(|path| tree.insert(path));
+    for path in &unread {
+        tree.insert(path);
+    }
     unread.into_iter().map(InnerPath).collect()
 }
 

@@ -541,93 +541,87 @@ fn a_frame_sets_any_reading() {
     assert_eq!(answers(&host), [true; 12]);
 }
 
+/// What is not in the format, and how it is refused.
+const REFUSED: [(&str, &str); 23] = [
+    (
+        "{\"version\": 1,\n\"hostnam\": \"x\"}",
+        ":2: unknown field `hostnam`",
+    ),
+    (
+        "{\"version\": 1,\n\n\"uname\": {\"sysname\": \"\", \"release\": \"\", \"machine\": \"\", \"node\": 1}}",
+        ":3: unknown field `node`",
+    ),
+    (
+        r#"{"statfs": {"/": {"size": 1}}}"#,
+        ":1: unknown field `size`",
+    ),
+    (
+        r#"{"statfs": {"var": {}}}"#,
+        ":1: `var`: the path must begin with `/`",
+    ),
+    (
+        r#"{"statfs": {"/": {"blockSize": 1}}}"#,
+        ":1: missing field `fragmentSize`",
+    ),
+    (
+        r#"{"interfaces": [{"name": "a", "index": 1, "flags": ["BROADCAST"]}]}"#,
+        ":1: unknown variant `BROADCAST`",
+    ),
+    (
+        r#"{"interfaces": [{"name": "a", "index": 1, "mtu": 1}]}"#,
+        ":1: unknown field `mtu`",
+    ),
+    (
+        "{\"interfaces\": [{\"name\": \"a\", \"index\": 1, \"addresses\": [\n{\"address\": \"::1\", \"prefix\": 1, \"flags\": [\"permanent\"]}]}]}",
+        ":2: unknown variant `permanent`",
+    ),
+    (
+        r#"{"lookups": {"a": ["b"]}}"#,
+        ":1: invalid IP address syntax",
+    ),
+    (
+        r#"{"cri": {"podSandboxes": []}}"#,
+        ":1: unknown field `podSandboxes`",
+    ),
+    (
+        r#"{"cri": {"images": [{"id": "a", "size": 1, "spec": 1}]}}"#,
+        ":1: unknown field `spec`",
+    ),
+    (
+        r#"{"clock": {"unsynchronised": true}}"#,
+        ":1: unknown field `unsynchronised`",
+    ),
+    (
+        r#"{"directories": ["../up"]}"#,
+        ":1: `../up`: a path with `..`",
+    ),
+    (
+        r#"{"errors": {"proc/stat": "EIO"}}"#,
+        ":1: `proc/stat` is not a question",
+    ),
+    (r#"{"errors": {"/a": "BAD"}}"#, ":1: `BAD` is neither"),
+    (
+        r#"{"cluster": {"nodeSlo": null}}"#,
+        ":1: unknown field `nodeSlo`",
+    ),
+    (r#"{"hostname": null}"#, ":1: invalid type: null"),
+    (r#"{"pageSize": 0}"#, ":1: invalid value: integer `0`"),
+    (
+        "{\"frames\": [{\"afterMs\": 1,\n\"set\": {\"x\": 1}}]}",
+        ":2: unknown field `x`",
+    ),
+    (
+        r#"{"frames": [{"afterMs": 1, "delete": []}]}"#,
+        ":1: unknown field `delete`",
+    ),
+    (r#"{"takenAt": "yesterday"}"#, ":1: "),
+    (r#"{"version": 1} x"#, ":1: trailing characters"),
+    ("", ":1: EOF while parsing a value"),
+];
+
 #[test]
 fn what_is_not_in_the_format_is_refused_with_file_and_line() {
-    for (text, expected) in [
-        (
-            "{\"version\": 1,\n\"hostnam\": \"x\"}",
-            ":2: unknown field `hostnam`",
-        ),
-        (
-            "{\"version\": 1,\n\n\"uname\": {\"sysname\": \"\", \"release\": \"\", \"machine\": \"\", \"node\": 1}}",
-            ":3: unknown field `node`",
-        ),
-        (
-            "{\"version\": 1, \"statfs\": {\"/\": {\"size\": 1}}}",
-            ":1: unknown field `size`",
-        ),
-        (
-            "{\"version\": 1, \"statfs\": {\"var\": {}}}",
-            ":1: `var`: the path must begin with `/`",
-        ),
-        (
-            "{\"version\": 1, \"statfs\": {\"/\": {\"blockSize\": 1}}}",
-            ":1: missing field `fragmentSize`",
-        ),
-        (
-            "{\"version\": 1, \"interfaces\": [{\"name\": \"a\", \"index\": 1, \"flags\": [\"BROADCAST\"]}]}",
-            ":1: unknown variant `BROADCAST`",
-        ),
-        (
-            "{\"version\": 1, \"interfaces\": [{\"name\": \"a\", \"index\": 1, \"mtu\": 1}]}",
-            ":1: unknown field `mtu`",
-        ),
-        (
-            "{\"version\": 1, \"interfaces\": [{\"name\": \"a\", \"index\": 1, \"addresses\": [{\"address\": \"::1\", \"prefix\": 1, \"flags\": [\"permanent\"]}]}]}",
-            ":1: unknown variant `permanent`",
-        ),
-        (
-            "{\"version\": 1, \"lookups\": {\"a\": [\"b\"]}}",
-            ":1: invalid IP address syntax",
-        ),
-        (
-            "{\"version\": 1, \"cri\": {\"podSandboxes\": []}}",
-            ":1: unknown field `podSandboxes`",
-        ),
-        (
-            "{\"version\": 1, \"cri\": {\"images\": [{\"id\": \"a\", \"size\": 1, \"spec\": 1}]}}",
-            ":1: unknown field `spec`",
-        ),
-        (
-            "{\"version\": 1, \"clock\": {\"unsynchronised\": true}}",
-            ":1: unknown field `unsynchronised`",
-        ),
-        (
-            "{\"version\": 1, \"directories\": [\"../up\"]}",
-            ":1: `../up`: a path with `..`",
-        ),
-        (
-            "{\"version\": 1, \"errors\": {\"proc/stat\": \"EIO\"}}",
-            ":1: `proc/stat` is not a question",
-        ),
-        (
-            "{\"version\": 1, \"errors\": {\"/a\": \"BAD\"}}",
-            ":1: `BAD` is neither",
-        ),
-        (
-            "{\"version\": 1, \"cluster\": {\"nodeSlo\": null}}",
-            ":1: unknown field `nodeSlo`",
-        ),
-        (
-            "{\"version\": 1, \"hostname\": null}",
-            ":1: invalid type: null",
-        ),
-        (
-            "{\"version\": 1, \"pageSize\": 0}",
-            ":1: invalid value: integer `0`",
-        ),
-        (
-            "{\"version\": 1, \"frames\": [{\"afterMs\": 1,\n\"set\": {\"x\": 1}}]}",
-            ":2: unknown field `x`",
-        ),
-        (
-            "{\"version\": 1, \"frames\": [{\"afterMs\": 1, \"delete\": []}]}",
-            ":1: unknown field `delete`",
-        ),
-        ("{\"version\": 1, \"takenAt\": \"yesterday\"}", ":1: "),
-        ("{\"version\": 1} x", ":1: trailing characters"),
-        ("", ":1: EOF while parsing a value"),
-    ] {
+    for (text, expected) in REFUSED {
         let dir = Dir::new(&json!({})).file("recording.json", text);
         let refused = dir.refused();
         let start = format!("{}/recording.json{expected}", dir.0.path().display());

@@ -1,4 +1,5 @@
-use super::choose::{self, choose, validate};
+use super::choose::{self, choose};
+use super::usable::validate;
 use super::{PROVIDED_NODE_IP, explain, set};
 use crate::gather::Reading;
 use crate::host::network::{Route, Routes};
@@ -89,183 +90,72 @@ fn listed(node: &Node) -> Vec<String> {
         .collect()
 }
 
-/// One row of upstream's table: id, external cloud provider, node IPs, what the resolver gives, the Node before,
-/// the addresses and the annotation after.
-type Row = (
-    &'static str,
-    bool,
-    &'static [&'static str],
-    Option<&'static str>,
-    Node,
-    &'static [&'static str],
-    Option<&'static str>,
-);
+/// Upstream's table: row, external cloud provider, node IPs, what the host's default route leads to, what the Node
+/// has before (an address of the cloud, or the annotation), its internal addresses after and its annotation after.
+const NODE_ADDRESS: &str = "
+A1  | yes | 10.0.0.1                          |             |                                              | 10.0.0.1                          | 10.0.0.1
+A2  | no  | 0.0.0.0                           | 10.0.0.2    |                                              | 10.0.0.2                          |
+A3  | no  | ::                                | 2001:db2::2 |                                              | 2001:db2::2                       |
+A4  | yes | 0.0.0.0                           | 10.0.0.2    |                                              | 10.0.0.2                          |
+A5  | yes | ::                                | 2001:db2::2 |                                              | 2001:db2::2                       |
+A6  | no  |                                   | 10.0.0.2    |                                              | 10.0.0.2                          |
+A7  | no  |                                   | 2001:db2::2 |                                              | 2001:db2::2                       |
+A8  | yes |                                   | 10.0.0.2    |                                              |                                   |
+A9  | yes |                                   | 2001:db2::2 |                                              |                                   |
+A10 | yes | 10.1.1.1                          |             |                                              | 10.1.1.1                          | 10.1.1.1
+A11 | yes | 10.1.1.1                          |             | cloud 10.1.1.2                               | unchanged                         | 10.1.1.1
+A12 | no  | 10.1.1.1                          |             |                                              | 10.1.1.1                          |
+A13 | no  | 10.1.1.1                          |             | annotation 10.1.1.3                          | 10.1.1.1                          |
+A14 | yes | 10.1.1.1                          |             | annotation 10.1.1.3                          | 10.1.1.1                          | 10.1.1.1
+A15 | yes | 2600:1f14:1d4:d101::ba3d,10.1.1.2 |             |                                              | 2600:1f14:1d4:d101::ba3d,10.1.1.2 | 2600:1f14:1d4:d101::ba3d,10.1.1.2
+A16 | yes | 10.1.1.1,2600:1f14:1d4:d101::ba3d |             | annotation 10.1.1.1                          | 10.1.1.1,2600:1f14:1d4:d101::ba3d | 10.1.1.1,2600:1f14:1d4:d101::ba3d
+A17 | yes | 10.1.1.1                          |             | annotation 10.1.1.1,2600:1f14:1d4:d101::ba3d | 10.1.1.1                          | 10.1.1.1
+";
 
 #[test]
 fn test_node_address() {
-    const V6: &str = "2600:1f14:1d4:d101::ba3d";
-    let none = Node::default;
-    let cloud = || node_with(&[("", "10.1.1.2")]);
-    let rows: [Row; 17] = [
-        (
-            "A1",
-            true,
-            &["10.0.0.1"],
-            None,
-            none(),
-            &["InternalIP 10.0.0.1", "H"],
-            Some("10.0.0.1"),
-        ),
-        (
-            "A2",
-            false,
-            &["0.0.0.0"],
-            Some("10.0.0.2"),
-            none(),
-            &["InternalIP 10.0.0.2", "H"],
-            None,
-        ),
-        (
-            "A3",
-            false,
-            &["::"],
-            Some("2001:db2::2"),
-            none(),
-            &["InternalIP 2001:db2::2", "H"],
-            None,
-        ),
-        (
-            "A4",
-            true,
-            &["0.0.0.0"],
-            Some("10.0.0.2"),
-            none(),
-            &["InternalIP 10.0.0.2", "H"],
-            None,
-        ),
-        (
-            "A5",
-            true,
-            &["::"],
-            Some("2001:db2::2"),
-            none(),
-            &["InternalIP 2001:db2::2", "H"],
-            None,
-        ),
-        (
-            "A6",
-            false,
-            &[],
-            Some("10.0.0.2"),
-            none(),
-            &["InternalIP 10.0.0.2", "H"],
-            None,
-        ),
-        (
-            "A7",
-            false,
-            &[],
-            Some("2001:db2::2"),
-            none(),
-            &["InternalIP 2001:db2::2", "H"],
-            None,
-        ),
-        ("A8", true, &[], Some("10.0.0.2"), none(), &["H"], None),
-        ("A9", true, &[], Some("2001:db2::2"), none(), &["H"], None),
-        (
-            "A10",
-            true,
-            &["10.1.1.1"],
-            None,
-            none(),
-            &["InternalIP 10.1.1.1", "H"],
-            Some("10.1.1.1"),
-        ),
-        (
-            "A11",
-            true,
-            &["10.1.1.1"],
-            None,
-            cloud(),
-            &[" 10.1.1.2"],
-            Some("10.1.1.1"),
-        ),
-        (
-            "A12",
-            false,
-            &["10.1.1.1"],
-            None,
-            none(),
-            &["InternalIP 10.1.1.1", "H"],
-            None,
-        ),
-        (
-            "A13",
-            false,
-            &["10.1.1.1"],
-            None,
-            annotated("10.1.1.3"),
-            &["InternalIP 10.1.1.1", "H"],
-            None,
-        ),
-        (
-            "A14",
-            true,
-            &["10.1.1.1"],
-            None,
-            annotated("10.1.1.3"),
-            &["InternalIP 10.1.1.1", "H"],
-            Some("10.1.1.1"),
-        ),
-        (
-            "A15",
-            true,
-            &[V6, "10.1.1.2"],
-            None,
-            none(),
-            &[
-                "InternalIP 2600:1f14:1d4:d101::ba3d",
-                "InternalIP 10.1.1.2",
-                "H",
-            ],
-            Some("2600:1f14:1d4:d101::ba3d,10.1.1.2"),
-        ),
-        (
-            "A16",
-            true,
-            &["10.1.1.1", V6],
-            None,
-            annotated("10.1.1.1"),
-            &[
-                "InternalIP 10.1.1.1",
-                "InternalIP 2600:1f14:1d4:d101::ba3d",
-                "H",
-            ],
-            Some("10.1.1.1,2600:1f14:1d4:d101::ba3d"),
-        ),
-        (
-            "A17",
-            true,
-            &["10.1.1.1"],
-            None,
-            annotated("10.1.1.1,2600:1f14:1d4:d101::ba3d"),
-            &["InternalIP 10.1.1.1", "H"],
-            Some("10.1.1.1"),
-        ),
-    ];
-    for (row, cloud, node_ips, resolved, mut node, addresses, annotation_after) in rows {
+    for line in NODE_ADDRESS.trim().lines() {
+        let columns: Vec<&str> = line.split('|').map(str::trim).collect();
+        let [
+            row,
+            cloud,
+            node_ips,
+            resolved,
+            before,
+            after,
+            annotation_after,
+        ] = columns[..]
+        else {
+            panic!("{line:?} has not seven columns");
+        };
+        let node_ips: Vec<&str> = node_ips.split_terminator(',').collect();
         let mut world = host(&[]);
-        world.settings.cloud_provider_external = cloud;
-        world.settings.node_ips = ips(node_ips);
+        world.settings.cloud_provider_external = cloud == "yes";
+        world.settings.node_ips = ips(&node_ips);
         let on_host = node_ips
             .iter()
-            .chain(&resolved)
-            .filter(|ip| !["0.0.0.0", "::"].contains(ip));
+            .copied()
+            .chain(resolved.split_terminator(','));
+        let on_host = on_host.filter(|ip| !["0.0.0.0", "::"].contains(ip));
         let on_host: Vec<_> = on_host.map(|ip| format!("{ip}/24")).collect();
         let on_host: Vec<_> = on_host.iter().map(String::as_str).collect();
         world.interfaces(&[interface("eth0", &on_host)]);
+        let mut node = match before.split_once(' ') {
+            Some(("cloud", address)) => node_with(&[("", address)]),
+            Some((_, value)) => annotated(value),
+            None => Node::default(),
+        };
+        let expected: Vec<String> = if after == "unchanged" {
+            listed(&node)
+        } else {
+            let internal = after
+                .split_terminator(',')
+                .map(|ip| format!("InternalIP {ip}"));
+            internal.chain(["H".to_owned()]).collect()
+        };
         set(&world.inputs(), &mut node).unwrap();
-        assert_eq!(listed(&node), addresses, "{row}");
+        assert_eq!(listed(&node), expected, "{row}");
+        let annotation_after = Some(annotation_after).filter(|value| !value.is_empty());
         assert_eq!(annotation(&node), annotation_after, "{row}: annotation");
     }
 }
@@ -302,6 +192,17 @@ fn test_node_address_no_cloud_provider() {
         );
         assert_eq!(listed(&node), expected, "{node_ips:?}");
     }
+}
+
+#[test]
+fn an_all_zeros_secondary_node_ip_is_as_good_as_none() {
+    let mut world = host(&["10.1.1.1/24", "fd01::1234/64"]);
+    world.settings.node_ips = ips(&["10.1.1.1", "::"]);
+    world.settings.cloud_provider_external = true;
+    let mut node = Node::default();
+    set(&world.inputs(), &mut node).unwrap();
+    assert_eq!(listed(&node), ["InternalIP 10.1.1.1", "H"]);
+    assert_eq!(annotation(&node), Some("10.1.1.1"));
 }
 
 #[test]
@@ -361,8 +262,8 @@ fn chosen(world: &World, published: &[&str]) -> Result<(Vec<String>, &'static st
     ))
 }
 
-fn one(ip: &str, rule: &'static str) -> Result<(Vec<String>, &'static str), String> {
-    Ok((vec![ip.to_owned()], rule))
+fn one(ip: &str, rule: &'static str) -> (Vec<String>, &'static str) {
+    (vec![ip.to_owned()], rule)
 }
 
 #[test]
@@ -372,7 +273,7 @@ fn a_host_name_that_is_an_address_is_taken_unvalidated() {
         world.node_name = name;
         assert_eq!(
             chosen(&world, &[]),
-            one(expected, choose::HOSTNAME_LITERAL),
+            Ok(one(expected, choose::HOSTNAME_LITERAL)),
             "{name}"
         );
     }
@@ -381,7 +282,7 @@ fn a_host_name_that_is_an_address_is_taken_unvalidated() {
         world.node_name = name;
         assert_eq!(
             chosen(&world, &[]),
-            one("192.0.2.7", choose::DEFAULT_ROUTE),
+            Ok(one("192.0.2.7", choose::DEFAULT_ROUTE)),
             "{name}"
         );
     }
@@ -401,7 +302,7 @@ fn the_resolver_s_answer_is_taken_by_family() {
         world.settings.node_ips = ips(node_ips);
         assert_eq!(
             chosen(&world, &[]),
-            one(expected, choose::LOOKUP),
+            Ok(one(expected, choose::LOOKUP)),
             "{answer:?}, {node_ips:?}"
         );
     }
@@ -597,7 +498,7 @@ fn c52_the_family_of_an_all_zeros_node_ip_is_preferred() {
         world.settings.node_ips = ips(node_ips);
         assert_eq!(
             chosen(&world, &[]),
-            one(expected, choose::DEFAULT_ROUTE),
+            Ok(one(expected, choose::DEFAULT_ROUTE)),
             "{node_ips:?}"
         );
     }
@@ -626,7 +527,7 @@ fn c55_an_address_that_lasts_is_chosen_in_any_order() {
         }]);
         assert_eq!(
             chosen(&world, &[]),
-            one("2001:db8::10", choose::DEFAULT_ROUTE),
+            Ok(one("2001:db8::10", choose::DEFAULT_ROUTE)),
             "{addresses:?}"
         );
         let rejected = choose(&world.inputs(), &[]).unwrap().rejected;
@@ -636,7 +537,7 @@ fn c55_an_address_that_lasts_is_chosen_in_any_order() {
             "each refused address is named: {rejected:?}"
         );
         world.snapshot.lookup = Reading::of(ips(&["2001:db8::abcd", "2001:db8::10"]));
-        assert_eq!(chosen(&world, &[]), one("2001:db8::10", choose::LOOKUP));
+        assert_eq!(chosen(&world, &[]), Ok(one("2001:db8::10", choose::LOOKUP)));
     }
 }
 
@@ -646,7 +547,7 @@ fn c56_a_name_that_resolves_to_loopback_gives_way_to_the_default_route() {
     world.snapshot.lookup = Reading::of(ips(&["127.0.0.1", "127.0.1.1"]));
     assert_eq!(
         chosen(&world, &[]),
-        one("192.0.2.13", choose::DEFAULT_ROUTE)
+        Ok(one("192.0.2.13", choose::DEFAULT_ROUTE))
     );
     let rejected = choose(&world.inputs(), &[]).unwrap().rejected;
     assert!(
@@ -665,28 +566,28 @@ fn c58_a_vpn_that_comes_up_does_not_win() {
     world.snapshot.routes = routes(&["tailscale0", "eth0"], &[]);
     assert_eq!(
         chosen(&world, &[]),
-        one("192.0.2.20", choose::DEFAULT_ROUTE),
+        Ok(one("192.0.2.20", choose::DEFAULT_ROUTE)),
         "no memory at all"
     );
     world.snapshot.lookup = Reading::of(ips(&["100.96.0.5", "192.0.2.21"]));
     assert_eq!(
         chosen(&world, &[]),
-        one("192.0.2.21", choose::LOOKUP),
+        Ok(one("192.0.2.21", choose::LOOKUP)),
         "the name resolves to both"
     );
     assert_eq!(
         chosen(&world, &["192.0.2.20"]),
-        one("192.0.2.20", choose::PUBLISHED)
+        Ok(one("192.0.2.20", choose::PUBLISHED))
     );
     assert_eq!(
         chosen(&world, &["100.96.0.5"]),
-        one("192.0.2.21", choose::LOOKUP),
+        Ok(one("192.0.2.21", choose::LOOKUP)),
         "published by mistake"
     );
     world.settings.node_ips = ips(&["100.96.0.5"]);
     assert_eq!(
         chosen(&world, &["192.0.2.20"]),
-        one("100.96.0.5", choose::NODE_IP),
+        Ok(one("100.96.0.5", choose::NODE_IP)),
         "configured"
     );
     world.settings.node_ips.clear();
@@ -695,7 +596,7 @@ fn c58_a_vpn_that_comes_up_does_not_win() {
     world.snapshot.routes = routes(&["tailscale0"], &[]);
     assert_eq!(
         chosen(&world, &[]),
-        one("100.96.0.5", choose::DEFAULT_ROUTE),
+        Ok(one("100.96.0.5", choose::DEFAULT_ROUTE)),
         "nothing else"
     );
     world.snapshot.routes = Reading::of(Routes {
@@ -705,6 +606,32 @@ fn c58_a_vpn_that_comes_up_does_not_win() {
     assert!(
         chosen(&world, &[]).is_err(),
         "nothing says that the VPN is the way out"
+    );
+}
+
+#[test]
+fn a_configured_family_counts_more_than_what_is_published() {
+    let mut world = host(&["192.0.2.20/24", "2001:db8::20/64"]);
+    world.settings.node_ips = ips(&["::"]);
+    let chosen = chosen(&world, &["192.0.2.20"]);
+    assert_eq!(chosen, Ok(one("2001:db8::20", choose::DEFAULT_ROUTE)));
+}
+
+#[test]
+fn the_primary_address_of_an_interface_comes_before_its_secondary_ones() {
+    let secondary = InterfaceAddress {
+        secondary: true,
+        ..address("192.0.2.30/24")
+    };
+    let addresses = vec![secondary, address("192.0.2.20/24")];
+    let mut world = host(&[]);
+    world.interfaces(&[Interface {
+        addresses,
+        ..interface("eth0", &[])
+    }]);
+    assert_eq!(
+        chosen(&world, &[]),
+        Ok(one("192.0.2.20", choose::DEFAULT_ROUTE))
     );
 }
 
@@ -758,12 +685,12 @@ fn an_interface_or_a_network_can_be_configured() {
     world.settings.node_ip_interface = Some("wg0".to_owned());
     assert_eq!(
         chosen(&world, &["192.0.2.1"]),
-        one("198.51.100.9", choose::NODE_IP_INTERFACE)
+        Ok(one("198.51.100.9", choose::NODE_IP_INTERFACE))
     );
     world.settings.node_ips = ips(&["::"]);
     assert_eq!(
         chosen(&world, &[]),
-        one("fd00::9", choose::NODE_IP_INTERFACE)
+        Ok(one("fd00::9", choose::NODE_IP_INTERFACE))
     );
     world.settings.node_ip_interface = Some("eth9".to_owned());
     assert_eq!(
@@ -793,4 +720,16 @@ fn the_explanation_names_the_rule_and_the_refused() {
             .contains(&"file:/proc/net/route".to_owned())
     );
     assert!(explained[0].rejected.iter().any(|r| r.value == "127.0.1.1"));
+}
+
+#[test]
+fn each_of_two_addresses_is_explained() {
+    let mut world = host(&["192.0.2.13/24", "2001:db8::13/64"]);
+    world.settings.node_ips = ips(&["192.0.2.13", "2001:db8::13"]);
+    let explained = explain(&world.inputs(), &Node::default());
+    let rules: Vec<_> = explained.iter().map(|e| e.rule.as_str()).collect();
+    assert_eq!(
+        rules,
+        ["addresses.nodeIP", "addresses.nodeIP", "addresses.hostname"]
+    );
 }

@@ -1,7 +1,7 @@
 use super::{CHAIN, order, run};
 use crate::config::settings::Settings;
 use crate::cri::{Image, RuntimeFeatures, RuntimeHandler, RuntimeStatus, RuntimeVersion};
-use crate::gather::{Reading, Snapshot};
+use crate::gather::{Reading, RuntimeReadings, Snapshot};
 use crate::host::cpu::CpuList;
 use crate::host::filesystem::Filesystem;
 use crate::host::memory::Memory;
@@ -190,7 +190,7 @@ fn a_new_node_gets_its_conditions_in_kubelet_s_order() {
 fn a_setter_that_fails_does_not_stop_the_others() {
     let mut world = world();
     world.snapshot = Snapshot {
-        runtime: Some(Default::default()),
+        runtime: Some(RuntimeReadings::default()),
         ..Snapshot::default()
     };
     let mut node = Node::default();

@@ -460,3 +460,22 @@ fn defaults() -> Settings {
         ..Settings::default()
     }
 }
+
+#[test]
+fn what_others_put_into_the_capacity_is_explained_by_it() {
+    let node = stored(&[("example.com/gpu", "2"), ("hugepages-64Ki", "0")], &[]);
+    let mut world = world();
+    world.snapshot.huge_pages = Reading::of(vec![]);
+    let explained = explain(&world.inputs(), &node);
+    let gpu = explained
+        .iter()
+        .find(|e| e.path == "/status/allocatable/example.com~1gpu");
+    assert_eq!(
+        gpu.unwrap().sources,
+        ["node:/status/capacity/example.com~1gpu"]
+    );
+    assert!(
+        !explained.iter().any(|e| e.path.contains("hugepages-64Ki")),
+        "it is gone"
+    );
+}
