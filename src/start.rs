@@ -11,7 +11,7 @@ use crate::gather::Gatherer;
 use crate::source::Source;
 use crate::source::live::Live;
 use crate::source::recording::Recorder;
-use crate::source::recording::format::Cluster as RecordedCluster;
+use crate::source::recording::Cluster as RecordedCluster;
 use crate::source::replay::{RecordingHead, Replay};
 use crate::supervise::End;
 use crate::sync_once::{ClusterAccess, Report, Stored, SyncOnce};

@@ -202,7 +202,7 @@ impl SyncOnce {
             None => None,
         };
         let explanations =
-            order.iter().flat_map(|setter| (setter.explain)(&inputs, &wanted.node)).collect();
+            order.iter().flat_map(|setter| (setter.explain)(&inputs, &original)).collect();
         Ok(Computed { node: wanted.node, node_request, setters, explanations })
     }
 
