@@ -65,7 +65,7 @@ pub async fn run(cli: Cli, environment: Environment) -> Exit {
         Err(error) => return Exit::usage(error),
     };
     let recorded_settings = replay.as_ref().and_then(|(_, head)| head.settings.clone());
-    let settings = match config::load(&cli, &environment, recorded_settings) {
+    let settings = match config::merge::load(&cli, &environment, recorded_settings.as_ref()) {
         Ok(settings) => settings,
         Err(faults) => {
             return Exit::usage(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
@@ -143,7 +143,7 @@ async fn sync_live(cli: &Cli, settings: Settings, cluster: Option<Cluster>) -> E
     };
     let mut exit = Exit { stdout: report.stdout, ..Exit::new(report.code) };
     if let (Some(dir), Some(recorder)) = (&cli.record, recorder) {
-        let settings = config::effective::recordable(&recorded);
+        let settings = config::effective::configuration(&recorded);
         let cluster = report.stored.map(|stored| RecordedCluster {
             node: Some(stored.node),
             lease: Some(stored.lease),
