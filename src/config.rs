@@ -8,6 +8,7 @@ pub mod labels;
 pub mod merge;
 pub mod node_ip;
 pub mod node_name;
+mod reader;
 pub mod settings;
 pub mod tree;
 mod validate;
