@@ -21,7 +21,10 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: Cli, environment: Environment) -> Exit {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    {
         Ok(runtime) => runtime,
         Err(error) => return Exit::usage(format!("cannot start: {error}")),
     };

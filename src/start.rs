@@ -10,8 +10,8 @@ use crate::config::settings::Settings;
 use crate::gather::Gatherer;
 use crate::source::Source;
 use crate::source::live::Live;
+use crate::source::recording::Cluster as RecordedCluster;
 use crate::source::recording::Recorder;
-use crate::source::recording::format::Cluster as RecordedCluster;
 use crate::source::replay::{RecordingHead, Replay};
 use crate::supervise::End;
 use crate::sync_once::{ClusterAccess, Report, Stored, SyncOnce};
@@ -45,16 +45,26 @@ pub mod code {
 
 impl Exit {
     fn new(code: u8) -> Self {
-        Self { code, stdout: String::new(), stderr: String::new() }
+        Self {
+            code,
+            stdout: String::new(),
+            stderr: String::new(),
+        }
     }
 
     /// Bad usage or configuration.
     pub fn usage(text: impl std::fmt::Display) -> Self {
-        Self { stderr: format!("{text}\n"), ..Self::new(code::USAGE) }
+        Self {
+            stderr: format!("{text}\n"),
+            ..Self::new(code::USAGE)
+        }
     }
 
     fn failed(text: impl std::fmt::Display) -> Self {
-        Self { stderr: format!("nodelet: {text}\n"), ..Self::new(code::FAILED) }
+        Self {
+            stderr: format!("nodelet: {text}\n"),
+            ..Self::new(code::FAILED)
+        }
     }
 }
 
@@ -65,16 +75,28 @@ pub async fn run(cli: Cli, environment: Environment) -> Exit {
         Err(error) => return Exit::usage(error),
     };
     let recorded_settings = replay.as_ref().and_then(|(_, head)| head.settings.clone());
-    let settings = match config::load(&cli, &environment, recorded_settings) {
+    let settings = match config::merge::load(&cli, &environment, recorded_settings.as_ref()) {
         Ok(settings) => settings,
         Err(faults) => {
-            return Exit::usage(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
+            return Exit::usage(
+                faults
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>()
+                    .join("\n"),
+            );
         }
     };
     if cli.check_config {
-        return Exit { stdout: config::effective::effective_yaml(&settings), ..Exit::new(code::DONE) };
+        return Exit {
+            stdout: config::effective::effective_yaml(&settings),
+            ..Exit::new(code::DONE)
+        };
     }
-    for (given, flag) in [(cli.takeover, "--takeover"), (cli.remove_conditions, "--remove-conditions")] {
+    for (given, flag) in [
+        (cli.takeover, "--takeover"),
+        (cli.remove_conditions, "--remove-conditions"),
+    ] {
         if given {
             return Exit::usage(format!("{flag}: not in this version"));
         }
@@ -99,10 +121,15 @@ fn cluster(settings: &Settings, environment: &Environment) -> Option<Cluster> {
 
 async fn daemon(settings: Settings, cluster: Option<Cluster>) -> Exit {
     let Some(cluster) = cluster else {
-        return Exit::usage("no cluster: name one with --kubeconfig or KUBECONFIG, or run in a pod");
+        return Exit::usage(
+            "no cluster: name one with --kubeconfig or KUBECONFIG, or run in a pod",
+        );
     };
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    if let Err(error) = agent::client(&settings, cluster.clone(), clock).pool().await {
+    if let Err(error) = agent::client(&settings, cluster.clone(), clock)
+        .pool()
+        .await
+    {
         return Exit::usage(error);
     }
     let gatherer = Gatherer::new(Arc::new(Live::new(settings.root.clone())));
@@ -113,7 +140,10 @@ async fn daemon(settings: Settings, cluster: Option<Cluster>) -> Exit {
     match agent::run(settings, node_name, cluster, gatherer).await {
         Ok(End::Stopped) => Exit::new(code::DONE),
         Ok(End::Aborted) => Exit::new(code::ABORTED),
-        Ok(End::Refused(refusal)) => Exit { code: code::REFUSED, ..Exit::failed(refusal) },
+        Ok(End::Refused(refusal)) => Exit {
+            code: code::REFUSED,
+            ..Exit::failed(refusal)
+        },
         Ok(End::Failed(error)) => Exit::failed(format!("{error:#}")),
         Err(error) => Exit::failed(format!("cannot listen to signals: {error}")),
     }
@@ -132,25 +162,40 @@ async fn sync_live(cli: &Cli, settings: Settings, cluster: Option<Cluster>) -> E
         }
     };
     let live: Arc<dyn Source> = Arc::new(Live::new(settings.root.clone()));
-    let recorder = cli.record.as_ref().map(|_| Arc::new(Recorder::new(Arc::clone(&live))));
-    let source = recorder.clone().map_or(live, |recorder| recorder as Arc<dyn Source>);
+    let recorder = cli
+        .record
+        .as_ref()
+        .map(|_| Arc::new(Recorder::new(Arc::clone(&live))));
+    let source = recorder
+        .clone()
+        .map_or(live, |recorder| recorder as Arc<dyn Source>);
     let taken_at = clock.now();
     let recorded = settings.clone();
-    let host = Host { source, clock, live: settings.root == Path::new("/") };
+    let host = Host {
+        source,
+        clock,
+        live: settings.root == Path::new("/"),
+    };
     let report = match sync(cli, settings, host, cluster).await {
         Ok(report) => report,
         Err(exit) => return exit,
     };
-    let mut exit = Exit { stdout: report.stdout, ..Exit::new(report.code) };
+    let mut exit = Exit {
+        stdout: report.stdout,
+        ..Exit::new(report.code)
+    };
     if let (Some(dir), Some(recorder)) = (&cli.record, recorder) {
-        let settings = config::effective::recordable(&recorded);
+        let settings = config::effective::configuration(&recorded);
         let cluster = report.stored.map(|stored| RecordedCluster {
             node: Some(stored.node),
             lease: Some(stored.lease),
             ..RecordedCluster::default()
         });
         if let Err(error) = recorder.finish(dir, taken_at, settings, cluster) {
-            exit = Exit { stdout: exit.stdout, ..Exit::failed(error) };
+            exit = Exit {
+                stdout: exit.stdout,
+                ..Exit::failed(error)
+            };
         }
     }
     exit
@@ -165,14 +210,26 @@ async fn sync_replay(cli: &Cli, settings: Settings, replay: Replay, head: Record
         }
     };
     let cluster = match head.cluster {
-        Some(RecordedCluster { node: Some(node), lease, .. }) => {
-            ClusterAccess::Recorded(Stored { node, lease: lease.flatten() })
-        }
+        Some(RecordedCluster {
+            node: Some(node),
+            lease,
+            ..
+        }) => ClusterAccess::Recorded(Stored {
+            node,
+            lease: lease.flatten(),
+        }),
         _ => ClusterAccess::None,
     };
-    let host = Host { source: Arc::new(replay), clock, live: false };
+    let host = Host {
+        source: Arc::new(replay),
+        clock,
+        live: false,
+    };
     match sync(cli, settings, host, cluster).await {
-        Ok(report) => Exit { stdout: report.stdout, ..Exit::new(report.code) },
+        Ok(report) => Exit {
+            stdout: report.stdout,
+            ..Exit::new(report.code)
+        },
         Err(exit) => exit,
     }
 }
@@ -184,7 +241,12 @@ struct Host {
     live: bool,
 }
 
-async fn sync(cli: &Cli, settings: Settings, host: Host, cluster: ClusterAccess) -> Result<Report, Exit> {
+async fn sync(
+    cli: &Cli,
+    settings: Settings,
+    host: Host,
+    cluster: ClusterAccess,
+) -> Result<Report, Exit> {
     let gatherer = Gatherer::new(host.source);
     let node_name = node_name(&settings, &gatherer).await?;
     let round = SyncOnce {
@@ -207,6 +269,8 @@ async fn node_name(settings: &Settings, gatherer: &Gatherer) -> Result<String, E
         return Ok(name.clone());
     }
     let hostname = gatherer.hostname(settings).await;
-    let hostname = hostname.required().map_err(|error| Exit::failed(format!("no node name: {error}")))?;
+    let hostname = hostname
+        .required()
+        .map_err(|error| Exit::failed(format!("no node name: {error}")))?;
     node_name_from(hostname).map_err(Exit::failed)
 }

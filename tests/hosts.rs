@@ -20,8 +20,13 @@ fn json(text: &str) -> Value {
 fn differences(path: &str, expected: &Value, actual: &Value, lines: &mut Vec<String>) {
     match (expected, actual) {
         (Value::Object(left), Value::Object(right)) => {
-            for key in left.keys().chain(right.keys().filter(|key| !left.contains_key(*key))) {
-                let of = |map: &serde_json::Map<String, Value>| map.get(key).cloned().unwrap_or_default();
+            for key in left
+                .keys()
+                .chain(right.keys().filter(|key| !left.contains_key(*key)))
+            {
+                let of = |map: &serde_json::Map<String, Value>| {
+                    map.get(key).cloned().unwrap_or_default()
+                };
                 differences(&format!("{path}/{key}"), &of(left), &of(right), lines);
             }
         }
@@ -47,7 +52,12 @@ fn check(host: &str) {
     assert_eq!(list["kind"], "List", "{host}");
     let mut lines = Vec::new();
     differences("", &expected["node"], &list["items"][0], &mut lines);
-    assert!(lines.is_empty(), "{host}:\n{}\n{}", lines.join("\n"), finished.stderr);
+    assert!(
+        lines.is_empty(),
+        "{host}:\n{}\n{}",
+        lines.join("\n"),
+        finished.stderr
+    );
 }
 
 macro_rules! hosts {

@@ -208,16 +208,20 @@ pub fn default_hard() -> Vec<Threshold> {
     defaults.map(hard).into()
 }
 
-/// Parses the four tables of the configuration (`ParseThresholdConfig`). The result holds first the hard thresholds,
-/// then the soft ones, each in the order of [`Signal`]. All refused statements are reported at once.
+/// Parses the four tables of the configuration (`ParseThresholdConfig`); without the first kubelet's defaults are taken.
+/// Returns the hard thresholds and the soft ones, both in the order of [`Signal`]. All refused statements are reported
+/// at once.
 pub fn parse_threshold_config(
-    hard: &Statements,
+    hard: Option<&Statements>,
     soft: &Statements,
     soft_grace_period: &Statements,
     minimum_reclaim: &Statements,
-) -> Result<Vec<Threshold>, Vec<Refused>> {
+) -> Result<(Vec<Threshold>, Vec<Threshold>), Vec<Refused>> {
     let mut refused = Vec::new();
-    let hard = parse_all("evictionHard", hard, &mut refused, parse_statement);
+    let hard = match hard {
+        Some(hard) => parse_all("evictionHard", hard, &mut refused, parse_statement),
+        None => default_hard().into_iter().map(|hard| (hard.signal, Some(hard.value))).collect(),
+    };
     let soft = parse_all("evictionSoft", soft, &mut refused, parse_statement);
     let periods = parse_all(
         "evictionSoftGracePeriod",
@@ -227,32 +231,28 @@ pub fn parse_threshold_config(
     );
     let reclaims =
         parse_all("evictionMinimumReclaim", minimum_reclaim, &mut refused, parse_min_reclaim);
-    let mut thresholds = Vec::new();
-    for (signal, value) in hard {
-        thresholds.extend(value.map(|value| (signal, value, None)));
-    }
-    for (signal, value) in soft {
-        let Some(value) = value else { continue };
-        // One that is there and was refused is a fault already.
-        if !soft_grace_period.contains_key(signal.name()) {
-            refused.push(Refused {
-                table: "evictionSoft",
-                signal: signal.name().to_owned(),
-                error: ThresholdError::NoGracePeriod(signal),
-            });
-        }
-        thresholds.push((signal, value, periods.get(&signal).copied()));
-    }
+    // A grace period that is there and was refused is a fault already.
+    let without_period = |signal: &&Signal| !soft_grace_period.contains_key(signal.name());
+    let soft_signals = soft.iter().filter(|(_, value)| value.is_some()).map(|(signal, _)| signal);
+    refused.extend(soft_signals.filter(without_period).map(|signal| Refused {
+        table: "evictionSoft",
+        signal: signal.name().to_owned(),
+        error: ThresholdError::NoGracePeriod(*signal),
+    }));
     if !refused.is_empty() {
         return Err(refused);
     }
-    let complete = |(signal, value, grace_period)| Threshold {
-        signal,
-        value,
-        grace_period,
-        min_reclaim: reclaims.get(&signal).cloned(),
+    let complete = |values: BTreeMap<Signal, Option<ThresholdValue>>, periods: &BTreeMap<_, _>| {
+        let enabled = values.into_iter().filter_map(|(signal, value)| Some((signal, value?)));
+        let thresholds = enabled.map(|(signal, value)| Threshold {
+            signal,
+            value,
+            grace_period: periods.get(&signal).copied(),
+            min_reclaim: reclaims.get(&signal).cloned(),
+        });
+        thresholds.collect()
     };
-    Ok(thresholds.into_iter().map(complete).collect())
+    Ok((complete(hard, &BTreeMap::new()), complete(soft, &periods)))
 }
 
 /// `thresholds`, and behind them one for the memory of all pods for each hard one of memory

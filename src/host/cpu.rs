@@ -23,10 +23,18 @@ impl CpuList {
     /// Parses the kernel's list format; blanks around items are allowed, an empty text is an empty set.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut cpus = Vec::new();
-        for item in text.trim().split(',').map(str::trim).filter(|item| !item.is_empty()) {
+        for item in text
+            .trim()
+            .split(',')
+            .map(str::trim)
+            .filter(|item| !item.is_empty())
+        {
             let (first, last) = item.split_once('-').unwrap_or((item, item));
             let number = |text: &str| {
-                text.trim().parse::<u32>().ok().filter(|n| *n <= HIGHEST_CPU)
+                text.trim()
+                    .parse::<u32>()
+                    .ok()
+                    .filter(|n| *n <= HIGHEST_CPU)
                     .ok_or_else(|| format!("{item:?} is no CPU number or range"))
             };
             let (first, last) = (number(first)?, number(last)?);
@@ -61,7 +69,11 @@ impl fmt::Display for CpuList {
         let mut rest = self.0.as_slice();
         let mut separator = "";
         while let Some(&first) = rest.first() {
-            let run = rest.iter().zip(first..).take_while(|(cpu, expected)| **cpu == *expected).count();
+            let run = rest
+                .iter()
+                .zip(first..)
+                .take_while(|(cpu, expected)| **cpu == *expected)
+                .count();
             let last = first + u32::try_from(run).map_or(0, |run| run - 1);
             if first == last {
                 write!(f, "{separator}{first}")?;
@@ -94,9 +106,10 @@ pub fn parse_cpuinfo(text: &str) -> CpuList {
 /// The online CPUs.
 pub fn read(source: &Tracked<'_>) -> Result<CpuList, ReadError> {
     let (path, online) = match source.read_text(ONLINE) {
-        Ok(text) => {
-            (ONLINE, CpuList::parse(&text).map_err(|problem| ReadError::malformed(ONLINE, problem))?)
-        }
+        Ok(text) => (
+            ONLINE,
+            CpuList::parse(&text).map_err(|problem| ReadError::malformed(ONLINE, problem))?,
+        ),
         Err(error) if error.is_absent() => (CPUINFO, parse_cpuinfo(&source.read_text(CPUINFO)?)),
         Err(error) => return Err(error.into()),
     };
@@ -123,13 +136,23 @@ mod tests {
             ("3,1,2,2", 3, "1-3"),
         ] {
             let list = CpuList::parse(text).unwrap();
-            assert_eq!((list.len(), list.to_string().as_str()), (count, printed), "{text:?}");
+            assert_eq!(
+                (list.len(), list.to_string().as_str()),
+                (count, printed),
+                "{text:?}"
+            );
         }
     }
 
     #[test]
     fn nonsense_is_refused_with_the_offending_item() {
-        for (text, item) in [("0-", "0-"), ("a", "a"), ("3-1", "3-1"), ("0-99999999", "0-99999999"), ("-1", "-1")] {
+        for (text, item) in [
+            ("0-", "0-"),
+            ("a", "a"),
+            ("3-1", "3-1"),
+            ("0-99999999", "0-99999999"),
+            ("-1", "-1"),
+        ] {
             assert!(CpuList::parse(text).unwrap_err().contains(item), "{text:?}");
         }
     }
@@ -153,11 +176,15 @@ mod tests {
     #[test]
     fn cpuinfo_is_asked_only_where_there_is_no_list() {
         let cpuinfo = "processor : 0\nprocessor : 1\n";
-        let both = FakeSource::default().file(ONLINE, "0-2\n").file(CPUINFO, cpuinfo);
+        let both = FakeSource::default()
+            .file(ONLINE, "0-2\n")
+            .file(CPUINFO, cpuinfo);
         assert_eq!(read(&both.tracked()).unwrap().len(), 3);
         let absent = FakeSource::default().file(CPUINFO, cpuinfo);
         assert_eq!(read(&absent.tracked()).unwrap().len(), 2);
-        let unreadable = FakeSource::default().error(ONLINE, Errno::IO).file(CPUINFO, cpuinfo);
+        let unreadable = FakeSource::default()
+            .error(ONLINE, Errno::IO)
+            .file(CPUINFO, cpuinfo);
         assert!(read(&unreadable.tracked()).is_err());
         assert!(read(&FakeSource::default().file(ONLINE, "\n").tracked()).is_err());
     }

@@ -1,11 +1,12 @@
 use super::choose::{self, choose};
 use super::usable::validate;
 use super::{PROVIDED_NODE_IP, explain, set};
+use crate::config::node_ip::Cidr;
 use crate::gather::Reading;
 use crate::host::network::{Route, Routes};
 use crate::source::{Interface, InterfaceAddress};
 use crate::status::testing::{World, address, interface};
-use k8s_openapi::api::core::v1::{Node, NodeAddress, NodeStatus};
+use k8s_openapi::api::core::v1::{Node, NodeAddress, NodeSpec, NodeStatus};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 fn ip(text: &str) -> IpAddr {
@@ -677,6 +678,32 @@ fn c62_the_addresses_of_a_cloud_stay() {
 }
 
 #[test]
+fn a_provider_id_of_another_makes_the_addresses_the_clouds() {
+    for (stored, configured, expected) in [
+        ("", "", "192.0.2.1"),
+        ("cloud://n1", "", "198.51.100.1"),
+        ("cloud://n1", "cloud://n1", "192.0.2.1"),
+        ("cloud://n1", "own://n1", "198.51.100.1"),
+    ] {
+        let mut world = host(&["192.0.2.1/24"]);
+        world.settings.provider_id = Some(configured.to_owned());
+        let mut node = node_with(&[("InternalIP", "198.51.100.1")]);
+        let provider_id = Some(stored.to_owned());
+        node.spec = Some(NodeSpec {
+            provider_id,
+            ..NodeSpec::default()
+        });
+        set(&world.inputs(), &mut node).unwrap();
+        let expected = format!("InternalIP {expected}");
+        assert_eq!(
+            listed(&node)[0],
+            expected,
+            "{stored:?} on the Node, {configured:?} configured"
+        );
+    }
+}
+
+#[test]
 fn an_interface_or_a_network_can_be_configured() {
     let mut world = host(&["192.0.2.1/24", "2001:db8::1/64"]);
     let eth1 = interface("wg0", &["198.51.100.9/24", "fd00::9/64"]);
@@ -697,6 +724,32 @@ fn an_interface_or_a_network_can_be_configured() {
         chosen(&world, &[]),
         Err("there is no interface \"eth9\"".to_owned())
     );
+    world.settings.node_ip_interface = None;
+    world.settings.node_ips.clear();
+    for (networks, expected) in [
+        (&["198.51.100.0/24"][..], Ok(vec!["198.51.100.9"])),
+        (
+            &["fd00::/8", "192.0.2.0/24"],
+            Ok(vec!["fd00::9", "192.0.2.1"]),
+        ),
+        (&["fd01::/16", "192.0.2.0/24"], Ok(vec!["192.0.2.1"])),
+        (
+            &["203.0.113.0/24"],
+            Err("no acceptable address in nodeIPCIDR".to_owned()),
+        ),
+    ] {
+        world.settings.node_ip_cidrs = networks
+            .iter()
+            .map(|text| Cidr::parse(text).unwrap())
+            .collect();
+        let expected = expected.map(|ips| {
+            (
+                ips.into_iter().map(str::to_owned).collect(),
+                choose::NODE_IP_CIDR,
+            )
+        });
+        assert_eq!(chosen(&world, &["192.0.2.1"]), expected, "{networks:?}");
+    }
 }
 
 #[test]
