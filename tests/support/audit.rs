@@ -57,8 +57,10 @@ pub struct Entry {
     pub stage_timestamp: MicroTime,
 }
 
+/// Who asked; nobody's name where the credential was refused.
 #[derive(Debug, Clone, Deserialize)]
 pub struct User {
+    #[serde(default)]
     pub username: String,
     #[serde(default)]
     pub groups: Vec<String>,
