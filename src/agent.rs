@@ -13,7 +13,10 @@ use std::sync::Arc;
 
 /// A client of `cluster` with the deadlines of the configuration.
 pub fn client(settings: &Settings, cluster: Cluster, clock: Arc<dyn Clock>) -> ApiClient {
-    let deadlines = Deadlines { request: settings.timeouts.api, connect: settings.timeouts.connect };
+    let deadlines = Deadlines {
+        request: settings.timeouts.api,
+        connect: settings.timeouts.connect,
+    };
     ApiClient::new(cluster, deadlines, clock)
 }
 

@@ -67,7 +67,15 @@ impl LeaseKeeper {
         clock: Arc<dyn Clock>,
         settings: LeaseSettings,
     ) -> Self {
-        Self { api, cache, keeping, clock, settings, latest: None, said: None }
+        Self {
+            api,
+            cache,
+            keeping,
+            clock,
+            settings,
+            latest: None,
+            said: None,
+        }
     }
 
     /// Renews until `stop`. A failed renewal is tried again well before the next would be due; a Node that comes, or
@@ -79,7 +87,10 @@ impl LeaseKeeper {
             let started = Instant::now();
             let outcome = self.sync().await;
             let wait = match &outcome {
-                Ok(()) => self.settings.interval().mul_f64(1.0 + JITTER * fastrand::f64()),
+                Ok(()) => self
+                    .settings
+                    .interval()
+                    .mul_f64(1.0 + JITTER * fastrand::f64()),
                 Err(failure) => self.wait_after(failure),
             };
             self.say(outcome.err());
@@ -172,7 +183,9 @@ impl LeaseKeeper {
         match self.cache.get() {
             Cached::Unknown => Some(keeping),
             Cached::Absent => None,
-            Cached::Present(node) => (node.metadata.uid.as_ref() == Some(&keeping)).then_some(keeping),
+            Cached::Present(node) => {
+                (node.metadata.uid.as_ref() == Some(&keeping)).then_some(keeping)
+            }
         }
     }
 }

@@ -88,7 +88,9 @@ impl Supervisor {
             None => End::Failed(anyhow::anyhow!("there was no task to run")),
             Some(Err(error)) => End::Failed(anyhow::Error::new(error).context("a task panicked")),
             Some(Ok((_, Err(TaskError::Refused(refusal))))) => End::Refused(refusal),
-            Some(Ok((name, Err(TaskError::Failed(error))))) => End::Failed(error.context(format!("task {name}"))),
+            Some(Ok((name, Err(TaskError::Failed(error))))) => {
+                End::Failed(error.context(format!("task {name}")))
+            }
             Some(Ok((name, Ok(())))) => End::Failed(anyhow::anyhow!("task {name} ended by itself")),
         }
     }
@@ -103,7 +105,11 @@ mod tests {
     async fn a_task_that_ends_by_itself_ends_the_program() {
         for (row, result, expected) in [
             ("well", Ok(()), "task t ended by itself"),
-            ("with an error", Err(TaskError::Failed(anyhow::anyhow!("broken"))), "task t: broken"),
+            (
+                "with an error",
+                Err(TaskError::Failed(anyhow::anyhow!("broken"))),
+                "task t: broken",
+            ),
         ] {
             let mut supervisor = Supervisor::default();
             let stop = supervisor.stop();
@@ -122,7 +128,9 @@ mod tests {
     #[tokio::test]
     async fn a_refused_role_is_told_apart() {
         let mut supervisor = Supervisor::default();
-        supervisor.start("t", async { Err(Refusal::KeptByOther("kubelet".to_owned()).into()) });
+        supervisor.start("t", async {
+            Err(Refusal::KeptByOther("kubelet".to_owned()).into())
+        });
         assert!(matches!(supervisor.run().await.unwrap(), End::Refused(_)));
     }
 }

@@ -92,21 +92,34 @@ impl SyncOnce {
         for (reading, fault) in snapshot.faults() {
             tracing::warn!(reading, fault, "A reading failed");
         }
-        let mut code = if required_readings_there(&snapshot) { DONE } else { FAILED };
+        let mut code = if required_readings_there(&snapshot) {
+            DONE
+        } else {
+            FAILED
+        };
         let stored = match self.cluster.stored(&self.node_name).await {
             Ok(stored) => stored,
             Err(failure) => return failed(&failure),
         };
         let node: Option<Node> = match stored.node.clone().map(serde_json::from_value).transpose() {
             Ok(node) => node,
-            Err(error) => return failed(&Failure::new(Kind::Garbled, format!("the stored Node makes no sense: {error}"))),
+            Err(error) => {
+                return failed(&Failure::new(
+                    Kind::Garbled,
+                    format!("the stored Node makes no sense: {error}"),
+                ));
+            }
         };
         let standing = match self.standing(node.as_ref(), &stored, &snapshot, now) {
             Ok(standing) => standing,
             Err(refusal) => {
                 tracing::error!(%refusal, "Nothing was sent");
                 if !self.dry_run {
-                    return Report { stdout: String::new(), code: REFUSED, stored: Some(stored) };
+                    return Report {
+                        stdout: String::new(),
+                        code: REFUSED,
+                        stored: Some(stored),
+                    };
                 }
                 Standing::Owner
             }
@@ -122,12 +135,19 @@ impl SyncOnce {
             if let Some(request) = computed.node_request.clone() {
                 let outcome = self.send(sends, &request).await;
                 if let Ok(Some(answer)) = &outcome {
-                    uid = answer["metadata"]["uid"].as_str().map(str::to_owned).or(uid);
+                    uid = answer["metadata"]["uid"]
+                        .as_str()
+                        .map(str::to_owned)
+                        .or(uid);
                 }
                 code = code.max(self.note(&mut sent, request, &outcome));
             }
             if code == DONE || !sends {
-                let request = self.lease_request(stored.lease.as_ref(), uid.as_deref().unwrap_or_default(), now);
+                let request = self.lease_request(
+                    stored.lease.as_ref(),
+                    uid.as_deref().unwrap_or_default(),
+                    now,
+                );
                 let outcome = self.send(sends, &request).await;
                 code = code.max(self.note(&mut sent, request, &outcome));
             }
@@ -135,14 +155,20 @@ impl SyncOnce {
         if !sends {
             let why = match (self.cluster.is_there(), standing) {
                 (false, _) => "no cluster is configured",
-                (true, Standing::Companion) => "another keeps this Node, or nobody yet and the role is not owner",
+                (true, Standing::Companion) => {
+                    "another keeps this Node, or nobody yet and the role is not owner"
+                }
                 (true, Standing::Owner) => "this is a dry run",
             };
             tracing::info!(why, "Nothing was sent");
         }
         let stdout = self.print(&stored, standing, &snapshot, &computed, &sent, now);
         let stored = self.cluster.is_there().then_some(stored);
-        Report { stdout, code, stored }
+        Report {
+            stdout,
+            code,
+            stored,
+        }
     }
 
     fn standing(
@@ -155,22 +181,47 @@ impl SyncOnce {
         if !self.cluster.is_there() {
             return Ok(Standing::Owner);
         }
-        let instance = snapshot.machine_id.get().map(|id| role::instance(id)).unwrap_or_default();
+        let instance = snapshot
+            .machine_id
+            .get()
+            .map(|id| role::instance(id))
+            .unwrap_or_default();
         let keeper = node.map_or(Keeper::Nobody, |node| role::keeper(node, &instance));
-        let alive = stored.lease.as_ref().is_some_and(|lease| lease::object::is_alive(lease, now));
+        let alive = stored
+            .lease
+            .as_ref()
+            .is_some_and(|lease| lease::object::is_alive(lease, now));
         role::standing(self.settings.role, &keeper, alive)
     }
 
     /// The Node as it ought to be, and the request that makes it so.
-    fn compute(&self, stored: Option<&Node>, snapshot: &Snapshot, now: Timestamp) -> serde_json::Result<Computed> {
+    fn compute(
+        &self,
+        stored: Option<&Node>,
+        snapshot: &Snapshot,
+        now: Timestamp,
+    ) -> serde_json::Result<Computed> {
         let settings = &self.settings;
         let now = whole_seconds(now);
         let none = Node::default();
         let transition_period = settings.eviction_pressure_transition_period;
         let mut state = State::for_one_pass(stored.unwrap_or(&none), now, transition_period);
-        let thresholds: Vec<_> = settings.eviction_hard.iter().chain(&settings.eviction_soft).cloned().collect();
-        let pressures = state.pass(std::time::Duration::ZERO, &thresholds, transition_period, &observe(snapshot));
-        let runtime_answers = snapshot.runtime.as_ref().is_some_and(|runtime| runtime.status.get().is_some());
+        let thresholds: Vec<_> = settings
+            .eviction_hard
+            .iter()
+            .chain(&settings.eviction_soft)
+            .cloned()
+            .collect();
+        let pressures = state.pass(
+            std::time::Duration::ZERO,
+            &thresholds,
+            transition_period,
+            &observe(snapshot),
+        );
+        let runtime_answers = snapshot
+            .runtime
+            .as_ref()
+            .is_some_and(|runtime| runtime.status.get().is_some());
         let inputs = Inputs {
             now,
             node_name: &self.node_name,
@@ -190,20 +241,37 @@ impl SyncOnce {
         let wanted = wanted::wanted(&original, &inputs, scope, &order, |(name, result)| {
             let fault = result.err().map(|error| error.0);
             if let Some(fault) = &fault {
-                tracing::warn!(setter = name, fault, "A setter could not do all of its work");
+                tracing::warn!(
+                    setter = name,
+                    fault,
+                    "A setter could not do all of its work"
+                );
             }
-            setters.push(SetterRow { name, fault, took: began.elapsed() });
+            setters.push(SetterRow {
+                name,
+                fault,
+                took: began.elapsed(),
+            });
             began = Instant::now();
         });
         let node_request = match stored {
             Some(stored) => wanted::patch(stored, &wanted.node)?
                 .map(|patch| ApiRequest::patch_node_status(&self.node_name, patch)),
-            None if settings.register_node => Some(ApiRequest::create_node(serde_json::to_value(&wanted.node)?)),
+            None if settings.register_node => {
+                Some(ApiRequest::create_node(serde_json::to_value(&wanted.node)?))
+            }
             None => None,
         };
-        let explanations =
-            order.iter().flat_map(|setter| (setter.explain)(&inputs, &wanted.node)).collect();
-        Ok(Computed { node: wanted.node, node_request, setters, explanations })
+        let explanations = order
+            .iter()
+            .flat_map(|setter| (setter.explain)(&inputs, &original))
+            .collect();
+        Ok(Computed {
+            node: wanted.node,
+            node_request,
+            setters,
+            explanations,
+        })
     }
 
     fn lease_settings(&self) -> LeaseSettings {
@@ -222,7 +290,11 @@ impl SyncOnce {
     }
 
     async fn send(&self, sends: bool, request: &ApiRequest) -> Result<Option<Value>, Failure> {
-        if sends { self.cluster.send(request).await.map(Some) } else { Ok(None) }
+        if sends {
+            self.cluster.send(request).await.map(Some)
+        } else {
+            Ok(None)
+        }
     }
 
     /// Notes what became of a request, and gives the exit code that it means.
@@ -268,7 +340,12 @@ impl SyncOnce {
                 }
                 serde_json::to_string_pretty(&list).unwrap_or_default() + "\n"
             }
-            Output::Patch => json_lines(&sent.iter().map(|(request, _)| request.to_line()).collect::<Vec<_>>()),
+            Output::Patch => json_lines(
+                &sent
+                    .iter()
+                    .map(|(request, _)| request.to_line())
+                    .collect::<Vec<_>>(),
+            ),
             Output::Diff if !self.cluster.is_there() => {
                 tracing::info!("There is no cluster to compare with");
                 String::new()
@@ -277,14 +354,26 @@ impl SyncOnce {
                 let mut lines = diff::lines(&node_object, stored.node.as_ref(), &node);
                 if standing == Standing::Owner {
                     let lease = self.readable_lease(stored.lease.as_ref(), uid, now);
-                    lines.extend(diff::lines(&format!("Lease/{}", self.node_name), stored.lease.as_ref(), &lease));
+                    lines.extend(diff::lines(
+                        &format!("Lease/{}", self.node_name),
+                        stored.lease.as_ref(),
+                        &lease,
+                    ));
                 }
                 json_lines(&lines)
             }
             Output::Explain => {
-                let second = if self.live { second::opinions(snapshot) } else { Vec::new() };
+                let second = if self.live {
+                    second::opinions(snapshot)
+                } else {
+                    Vec::new()
+                };
                 let lines = explain::lines(&node_object, &node, &computed.explanations, &second);
-                if self.terminal { explain::table(&lines) } else { json_lines(&lines) }
+                if self.terminal {
+                    explain::table(&lines)
+                } else {
+                    json_lines(&lines)
+                }
             }
             Output::Summary => {
                 let role = match standing {
@@ -326,7 +415,11 @@ fn required_readings_there(snapshot: &Snapshot) -> bool {
 
 fn failed(failure: &Failure) -> Report {
     tracing::error!(%failure, "The round failed");
-    Report { stdout: String::new(), code: FAILED, stored: None }
+    Report {
+        stdout: String::new(),
+        code: FAILED,
+        stored: None,
+    }
 }
 
 fn json_lines(lines: &[Value]) -> String {
