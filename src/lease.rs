@@ -122,9 +122,10 @@ impl LeaseKeeper {
     fn say(&mut self, failure: Option<Failure>) {
         let text = failure.map(|failure| failure.message);
         if text != self.said {
-            match &text {
-                Some(failure) => tracing::warn!(%failure, "The Lease was not renewed"),
-                None => tracing::info!("The Lease is renewed again"),
+            if let Some(failure) = &text {
+                tracing::warn!(%failure, "The Lease was not renewed");
+            } else {
+                tracing::info!("The Lease is renewed again");
             }
             self.said = text;
         }

@@ -1,5 +1,12 @@
 //! Every fixture host, replayed by the real program, gives the Node that was worked out by hand from its files.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a helper that fails fails the test"
+)]
+
 mod support;
 
 use serde_json::Value;

@@ -130,7 +130,7 @@ impl StatusLoop {
             let snapshot = tokio::select! {
                 biased;
                 () = stop.cancelled() => return Ok(()),
-                snapshot = self.gatherer.gather(&self.settings, &self.node_name) => snapshot,
+                snapshot = Box::pin(self.gatherer.gather(&self.settings, &self.node_name)) => snapshot,
             };
             self.complaints.hear_all("reading/", snapshot.faults());
             // A request that has begun is not cut off by `stop`: its answer is waited for, within the grace of the
@@ -359,7 +359,7 @@ impl StatusLoop {
         let mut outcomes = Vec::new();
         let setters = chain::order(&self.settings);
         let wanted = wanted::wanted(&original, &inputs, self.memory.scope, &setters, |o| {
-            outcomes.push(o)
+            outcomes.push(o);
         });
         let changed =
             wanted.changed || (!pod_cidrs.is_empty() && pod_cidrs != self.memory.pod_cidrs);
