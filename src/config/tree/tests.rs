@@ -54,7 +54,10 @@ fn what_is_no_single_document_is_one_fault_with_its_line() {
         ),
         ("a: *x\n", "f.yaml:1: not YAML: "),
         ("? [a]\n: 1\n", "f.yaml:1: a key must be a plain word"),
-        (&"[".repeat(40), "f.yaml:1: nested too deeply"),
+        (
+            &format!("{}{}", "[".repeat(40), "]".repeat(40)),
+            "f.yaml:1: nested too deeply",
+        ),
     ] {
         let (root, faults) = read(text);
         assert_eq!(faults.len(), 1, "{text:?}: {faults:?}");

@@ -7,6 +7,7 @@ use crate::config::merge::merge;
 use crate::config::settings::{NodeMetricReport, NodeMetricScope, Role};
 use crate::eviction::thresholds::Signal;
 use clap::Parser;
+use k8s_openapi::api::core::v1::Taint;
 
 /// The settings of one file, or its faults without the file's name; faults of shape come first.
 fn settings(text: &str) -> Result<Settings, Vec<String>> {
@@ -443,7 +444,7 @@ fn explicit_eviction_tables_replace_the_defaults() {
 #[test]
 fn empty_texts_are_no_values_except_for_the_runtime() {
     let settings = ok(
-        "nodeName: ''\nproviderID: ''\nnodeIP: ''\nnodeIPInterface: ''\nnodeIPCIDR: ''\ncloudProvider: ''\n\
+        "nodeName: ''\nkubeletConfig: ''\nproviderID: ''\nnodeIP: ''\nnodeIPInterface: ''\nnodeIPCIDR: ''\ncloudProvider: ''\n\
          reservedSystemCPUs: ''\nlistenAddress: ''\ncontainerRuntimeEndpoint: ''\n",
     );
     let expected = Settings {
