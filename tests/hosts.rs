@@ -90,6 +90,7 @@ hosts! {
     offline_cpus: "offline-cpus",
     s390x: "s390x",
     swap: "swap",
+    this_machine: "this-machine",
     v1: "v1",
     v2_vm: "v2-vm",
 }
