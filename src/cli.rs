@@ -15,7 +15,10 @@ use std::path::PathBuf;
     after_help = "The environment gives NODE_NAME and KUBECONFIG, which the flags override, and NODELET_LOG, the log \
                   filter (such as info or nodelet=debug)."
 )]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag that stands alone")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag that stands alone"
+)]
 pub struct Cli {
     /// Configuration file [default: /etc/nodelet/nodelet.yaml, where it exists]
     #[arg(long, value_name = "FILE")]
@@ -42,13 +45,24 @@ pub struct Cli {
     #[arg(long, requires = "sync_once")]
     pub dry_run: bool,
     /// What --sync-once prints
-    #[arg(short, long, value_enum, default_value = "summary", requires = "sync_once")]
+    #[arg(
+        short,
+        long,
+        value_enum,
+        default_value = "summary",
+        requires = "sync_once"
+    )]
     pub output: Output,
     /// Check the configuration, print the effective one, and exit
     #[arg(long, conflicts_with_all = ["sync_once", "remove_conditions"])]
     pub check_config: bool,
     /// Also write a recording of everything that was read
-    #[arg(long, value_name = "DIR", requires = "sync_once", conflicts_with = "replay")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        requires = "sync_once",
+        conflicts_with = "replay"
+    )]
     pub record: Option<PathBuf>,
     /// Read a recording instead of this host; implies --dry-run
     #[arg(long, value_name = "DIR", requires = "sync_once")]
@@ -141,9 +155,18 @@ mod tests {
         )
         .unwrap();
         let path = |text: &str| Some(PathBuf::from(text));
-        assert_eq!((cli.config.clone(), cli.config_dir.clone()), (path("a.yaml"), path("b")));
-        assert_eq!((cli.kubeconfig.clone(), cli.record.clone()), (path("c"), path("e")));
-        assert_eq!((cli.node_name.as_deref(), cli.root.as_path()), (Some("d"), Path::new("/host")));
+        assert_eq!(
+            (cli.config.clone(), cli.config_dir.clone()),
+            (path("a.yaml"), path("b"))
+        );
+        assert_eq!(
+            (cli.kubeconfig.clone(), cli.record.clone()),
+            (path("c"), path("e"))
+        );
+        assert_eq!(
+            (cli.node_name.as_deref(), cli.root.as_path()),
+            (Some("d"), Path::new("/host"))
+        );
         assert_eq!((cli.role, cli.output), (Some(Role::Owner), Output::Patch));
         assert!(cli.sync_once && cli.dry_run && cli.takeover && cli.is_dry_run());
         assert!(!cli.check_config && !cli.remove_conditions && cli.replay.is_none());
@@ -152,7 +175,10 @@ mod tests {
         let replay = parse("--sync-once --replay d").unwrap();
         assert!(replay.is_dry_run() && !replay.dry_run);
         let plain = parse("").unwrap();
-        assert_eq!((plain.output, plain.role, plain.root), (Output::Summary, None, "/".into()));
+        assert_eq!(
+            (plain.output, plain.role, plain.root),
+            (Output::Summary, None, "/".into())
+        );
     }
 
     #[test]
@@ -165,7 +191,12 @@ mod tests {
             ("diff", Output::Diff),
             ("explain", Output::Explain),
         ] {
-            assert_eq!(parse(&format!("--sync-once --output {name}")).unwrap().output, output);
+            assert_eq!(
+                parse(&format!("--sync-once --output {name}"))
+                    .unwrap()
+                    .output,
+                output
+            );
         }
     }
 
@@ -192,9 +223,10 @@ mod tests {
 
     #[test]
     fn version_and_help_end_well() {
-        for (arguments, kind) in
-            [("--version", ErrorKind::DisplayVersion), ("--help", ErrorKind::DisplayHelp)]
-        {
+        for (arguments, kind) in [
+            ("--version", ErrorKind::DisplayVersion),
+            ("--help", ErrorKind::DisplayHelp),
+        ] {
             let shown = parse(arguments).unwrap_err();
             assert_eq!((shown.kind(), shown.exit_code()), (kind, 0));
         }
@@ -204,7 +236,10 @@ mod tests {
     fn an_empty_variable_counts_as_unset() {
         let environment = |pairs: &[(&str, &str)]| {
             Environment::from_variables(|name| {
-                pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).into())
+                pairs
+                    .iter()
+                    .find(|(key, _)| *key == name)
+                    .map(|(_, value)| (*value).into())
             })
         };
         let full = environment(&[

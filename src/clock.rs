@@ -17,7 +17,10 @@ pub trait Clock: Debug + Send + Sync {
 pub struct SystemClock;
 
 impl Clock for SystemClock {
-    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the wall clock")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the one place that reads the wall clock"
+    )]
     fn now(&self) -> Timestamp {
         // A clock outside of the years that a timestamp can hold reads as the epoch, never as a panic.
         Timestamp::try_from(std::time::SystemTime::now()).unwrap_or_default()

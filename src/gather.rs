@@ -34,19 +34,30 @@ pub struct Reading<T> {
 
 impl<T> Default for Reading<T> {
     fn default() -> Self {
-        Self { value: None, error: None, log: Log::default(), stale: false }
+        Self {
+            value: None,
+            error: None,
+            log: Log::default(),
+            stale: false,
+        }
     }
 }
 
 impl<T> Reading<T> {
     /// A reading that is just a value, as tables of tests use it.
     pub fn of(value: T) -> Self {
-        Self { value: Some(value), ..Self::default() }
+        Self {
+            value: Some(value),
+            ..Self::default()
+        }
     }
 
     /// A reading that failed and has no earlier value.
     pub fn failed(error: impl Into<String>) -> Self {
-        Self { error: Some(error.into()), ..Self::default() }
+        Self {
+            error: Some(error.into()),
+            ..Self::default()
+        }
     }
 
     /// The value, if there ever was one.
@@ -61,7 +72,9 @@ impl<T> Reading<T> {
 
     /// The value, or why there is none.
     pub fn required(&self) -> Result<&T, &str> {
-        self.value.as_ref().ok_or(self.error.as_deref().unwrap_or("not read"))
+        self.value
+            .as_ref()
+            .ok_or(self.error.as_deref().unwrap_or("not read"))
     }
 }
 
@@ -130,7 +143,10 @@ impl Snapshot {
             ("memory", self.memory.fault()),
             ("hugePages", self.huge_pages.fault()),
             ("rootFilesystem", self.root_filesystem.fault()),
-            ("imageFilesystem", self.image_filesystem.as_ref().and_then(Reading::fault)),
+            (
+                "imageFilesystem",
+                self.image_filesystem.as_ref().and_then(Reading::fault),
+            ),
             ("machineID", self.machine_id.fault()),
             ("systemUUID", self.system_uuid.fault()),
             ("bootID", self.boot_id.fault()),
@@ -141,10 +157,19 @@ impl Snapshot {
             ("pids", self.pids.fault()),
             ("rootMemory", self.root_memory.fault()),
             ("pressure", self.pressure.fault()),
-            ("runtimeVersion", runtime.and_then(|runtime| runtime.version.fault())),
-            ("runtimeStatus", runtime.and_then(|runtime| runtime.status.fault())),
+            (
+                "runtimeVersion",
+                runtime.and_then(|runtime| runtime.version.fault()),
+            ),
+            (
+                "runtimeStatus",
+                runtime.and_then(|runtime| runtime.status.fault()),
+            ),
             ("images", runtime.and_then(|runtime| runtime.images.fault())),
-            ("imageFilesystems", runtime.and_then(|runtime| runtime.filesystems.fault())),
+            (
+                "imageFilesystems",
+                runtime.and_then(|runtime| runtime.filesystems.fault()),
+            ),
         ]
         .into_iter()
         .filter_map(|(name, fault)| Some((name, fault?)))

@@ -40,6 +40,9 @@ pub enum ReadError {
 impl ReadError {
     /// An answer that makes no sense.
     pub fn malformed(path: impl Into<String>, problem: impl Into<String>) -> Self {
-        Self::Malformed { path: path.into(), problem: problem.into() }
+        Self::Malformed {
+            path: path.into(),
+            problem: problem.into(),
+        }
     }
 }

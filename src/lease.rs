@@ -67,7 +67,15 @@ impl LeaseKeeper {
         clock: Arc<dyn Clock>,
         settings: LeaseSettings,
     ) -> Self {
-        Self { api, cache, keeping, clock, settings, latest: None, said: None }
+        Self {
+            api,
+            cache,
+            keeping,
+            clock,
+            settings,
+            latest: None,
+            said: None,
+        }
     }
 
     /// Renews until `stop`. A failed renewal is tried again well before the next would be due; a Node that comes, or
@@ -79,7 +87,10 @@ impl LeaseKeeper {
             let started = Instant::now();
             let outcome = self.sync().await;
             let wait = match &outcome {
-                Ok(()) => self.settings.interval().mul_f64(1.0 + JITTER * fastrand::f64()),
+                Ok(()) => self
+                    .settings
+                    .interval()
+                    .mul_f64(1.0 + JITTER * fastrand::f64()),
                 Err(failure) => self.wait_after(failure),
             };
             self.say(outcome.err());
@@ -111,9 +122,10 @@ impl LeaseKeeper {
     fn say(&mut self, failure: Option<Failure>) {
         let text = failure.map(|failure| failure.message);
         if text != self.said {
-            match &text {
-                Some(failure) => tracing::warn!(%failure, "The Lease was not renewed"),
-                None => tracing::info!("The Lease is renewed again"),
+            if let Some(failure) = &text {
+                tracing::warn!(%failure, "The Lease was not renewed");
+            } else {
+                tracing::info!("The Lease is renewed again");
             }
             self.said = text;
         }
@@ -172,7 +184,9 @@ impl LeaseKeeper {
         match self.cache.get() {
             Cached::Unknown => Some(keeping),
             Cached::Absent => None,
-            Cached::Present(node) => (node.metadata.uid.as_ref() == Some(&keeping)).then_some(keeping),
+            Cached::Present(node) => {
+                (node.metadata.uid.as_ref() == Some(&keeping)).then_some(keeping)
+            }
         }
     }
 }

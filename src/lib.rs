@@ -19,6 +19,7 @@ pub mod output;
 pub mod probe;
 pub mod quantity;
 pub mod source;
+pub mod start;
 pub mod status;
 pub mod supervise;
 pub mod sync_once;

@@ -477,3 +477,105 @@ impl<'a> Tracked<'a> {
         self.note(format!("cri:{}", method.name()), answer)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A host that knows its name and nothing else.
+    #[derive(Debug)]
+    struct Nameless;
+
+    impl Source for Nameless {
+        fn read(&self, path: &str) -> Result<Vec<u8>, SourceError> {
+            match path {
+                "/raw" => Ok(b"a\xffb".to_vec()),
+                _ => Err(SourceError::errno(
+                    "read",
+                    path,
+                    rustix::io::Errno::IO.raw_os_error(),
+                )),
+            }
+        }
+        fn list(&self, _path: &str) -> Result<Vec<String>, SourceError> {
+            Ok(Vec::new())
+        }
+        fn link(&self, path: &str) -> Result<PathBuf, SourceError> {
+            Err(SourceError::other("link", path, "none"))
+        }
+        fn statfs(&self, _path: &str) -> Result<Statfs, SourceError> {
+            Ok(Statfs::default())
+        }
+        fn interfaces(&self) -> Result<Vec<Interface>, SourceError> {
+            Ok(Vec::new())
+        }
+        fn uname(&self) -> Result<Uname, SourceError> {
+            Ok(Uname::default())
+        }
+        fn hostname(&self) -> Result<String, SourceError> {
+            Ok("n1".to_owned())
+        }
+        fn lookup(&self, _name: &str) -> Result<Vec<IpAddr>, SourceError> {
+            Ok(Vec::new())
+        }
+    }
+
+    #[test]
+    fn every_question_is_noted_with_its_outcome() {
+        let tracked = Tracked::new(&Nameless);
+        assert_eq!(tracked.read_text("/raw").unwrap(), "a\u{fffd}b");
+        assert!(tracked.read("/missing").is_err());
+        tracked.read("/raw").unwrap();
+        tracked.list("/d").unwrap();
+        tracked.statfs("/s").unwrap();
+        tracked.interfaces().unwrap();
+        tracked.uname().unwrap();
+        tracked.hostname().unwrap();
+        tracked.lookup("n1").unwrap();
+        assert!(!tracked.has_runtime());
+        tracked.runtime_version().unwrap_err();
+        tracked.runtime_status().unwrap_err();
+        tracked.cgroup_driver().unwrap_err();
+        tracked.images().unwrap_err();
+        tracked.image_filesystems().unwrap_err();
+        tracked.clock_unsynchronized().unwrap_err();
+        tracked.shutdown().unwrap_err();
+        let log = tracked.into_log();
+        let sources = [
+            "file:/raw",
+            "directory:/d",
+            "statfs:/s",
+            "interfaces",
+            "uname",
+            "hostname",
+            "lookup:n1",
+        ];
+        assert_eq!(log.sources, sources);
+        let failures: Vec<String> = log
+            .failures
+            .iter()
+            .map(|(what, why)| format!("{what} {why}"))
+            .collect();
+        let expected = [
+            "file:/missing EIO",
+            "cri:Version ENOENT",
+            "cri:Status ENOENT",
+            "cri:RuntimeConfig ENOENT",
+            "cri:ListImages ENOENT",
+            "cri:ImageFsInfo ENOENT",
+            "clock ENOENT",
+            "shutdown ENOENT",
+        ];
+        assert_eq!(failures, expected);
+    }
+
+    #[test]
+    fn an_errno_is_read_as_it_is_written() {
+        for (name, errno) in ERRNO_NAMES {
+            assert_eq!(errno_name(errno.raw_os_error()), name);
+            assert_eq!(errno_by_name(name), Some(errno.raw_os_error()));
+        }
+        assert_eq!(errno_name(9999), "errno 9999");
+        assert_eq!(errno_by_name("errno 9999"), None);
+    }
+}

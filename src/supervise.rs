@@ -67,7 +67,7 @@ impl Supervisor {
         let end = tokio::select! {
             _ = terminate.recv() => End::Stopped,
             _ = interrupt.recv() => End::Stopped,
-            ended = self.tasks.join_next() => self.ended(ended),
+            ended = self.tasks.join_next() => end_of(ended),
         };
         tracing::info!("Stopping");
         self.stop.cancel();
@@ -79,18 +79,21 @@ impl Supervisor {
         };
         Ok(if aborted { End::Aborted } else { end })
     }
+}
 
-    fn ended(
-        &self,
-        ended: Option<Result<(&'static str, Result<(), TaskError>), tokio::task::JoinError>>,
-    ) -> End {
-        match ended {
-            None => End::Failed(anyhow::anyhow!("there was no task to run")),
-            Some(Err(error)) => End::Failed(anyhow::Error::new(error).context("a task panicked")),
-            Some(Ok((_, Err(TaskError::Refused(refusal))))) => End::Refused(refusal),
-            Some(Ok((name, Err(TaskError::Failed(error))))) => End::Failed(error.context(format!("task {name}"))),
-            Some(Ok((name, Ok(())))) => End::Failed(anyhow::anyhow!("task {name} ended by itself")),
+/// What a task ended with, if there was one.
+type Ended = Option<Result<(&'static str, Result<(), TaskError>), tokio::task::JoinError>>;
+
+/// The end that the end of a task is.
+fn end_of(ended: Ended) -> End {
+    match ended {
+        None => End::Failed(anyhow::anyhow!("there was no task to run")),
+        Some(Err(error)) => End::Failed(anyhow::Error::new(error).context("a task panicked")),
+        Some(Ok((_, Err(TaskError::Refused(refusal))))) => End::Refused(refusal),
+        Some(Ok((name, Err(TaskError::Failed(error))))) => {
+            End::Failed(error.context(format!("task {name}")))
         }
+        Some(Ok((name, Ok(())))) => End::Failed(anyhow::anyhow!("task {name} ended by itself")),
     }
 }
 
@@ -103,7 +106,11 @@ mod tests {
     async fn a_task_that_ends_by_itself_ends_the_program() {
         for (row, result, expected) in [
             ("well", Ok(()), "task t ended by itself"),
-            ("with an error", Err(TaskError::Failed(anyhow::anyhow!("broken"))), "task t: broken"),
+            (
+                "with an error",
+                Err(TaskError::Failed(anyhow::anyhow!("broken"))),
+                "task t: broken",
+            ),
         ] {
             let mut supervisor = Supervisor::default();
             let stop = supervisor.stop();
@@ -122,7 +129,9 @@ mod tests {
     #[tokio::test]
     async fn a_refused_role_is_told_apart() {
         let mut supervisor = Supervisor::default();
-        supervisor.start("t", async { Err(Refusal::KeptByOther("kubelet".to_owned()).into()) });
+        supervisor.start("t", async {
+            Err(Refusal::KeptByOther("kubelet".to_owned()).into())
+        });
         assert!(matches!(supervisor.run().await.unwrap(), End::Refused(_)));
     }
 }

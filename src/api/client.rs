@@ -74,7 +74,9 @@ struct State {
 
 impl Debug for State {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("State").field("link_failures", &self.link_failures).finish_non_exhaustive()
+        f.debug_struct("State")
+            .field("link_failures", &self.link_failures)
+            .finish_non_exhaustive()
     }
 }
 
@@ -103,13 +105,24 @@ impl Stamp {
 impl ApiClient {
     /// A client for `cluster`; nothing is read or dialled before the first request.
     pub fn new(cluster: Cluster, deadlines: Deadlines, clock: Arc<dyn Clock>) -> Self {
-        Self { shared: Arc::new(Shared { cluster, deadlines, clock, state: Mutex::default() }) }
+        Self {
+            shared: Arc::new(Shared {
+                cluster,
+                deadlines,
+                clock,
+                state: Mutex::default(),
+            }),
+        }
     }
 
     /// A client of the same cluster with a pool of its own, so that nothing waits behind another's request.
     #[must_use]
     pub fn separate(&self) -> Self {
-        Self::new(self.shared.cluster.clone(), self.shared.deadlines, Arc::clone(&self.shared.clock))
+        Self::new(
+            self.shared.cluster.clone(),
+            self.shared.deadlines,
+            Arc::clone(&self.shared.clock),
+        )
     }
 
     /// Sends `request` and reads the answer as `T`.
@@ -123,7 +136,10 @@ impl ApiClient {
             answer = self.send_once(request).await;
         }
         serde_json::from_slice(&answer?).map_err(|error| {
-            Failure::new(Kind::Garbled, format!("{}: the answer makes no sense: {error}", request.path))
+            Failure::new(
+                Kind::Garbled,
+                format!("{}: the answer makes no sense: {error}", request.path),
+            )
         })
     }
 
@@ -133,7 +149,11 @@ impl ApiClient {
             Ok(result) => result,
             Err(_) => Err(Failure::new(
                 Kind::Timeout,
-                format!("{} {}: no answer within {deadline:?}", request.verb.name(), request.path),
+                format!(
+                    "{} {}: no answer within {deadline:?}",
+                    request.verb.name(),
+                    request.path
+                ),
             )),
         };
         self.count(result.as_ref().err());
@@ -141,9 +161,13 @@ impl ApiClient {
     }
 
     async fn exchange(&self, request: &ApiRequest) -> Result<Vec<u8>, Failure> {
-        let client = self.pool().await.map_err(|error| Failure::new(Kind::Network, error.to_string()))?;
+        let client = self
+            .pool()
+            .await
+            .map_err(|error| Failure::new(Kind::Network, error.to_string()))?;
         let request = request.clone().with_timeout(self.shared.deadlines.request);
-        let garbled = |error: &dyn std::fmt::Display| Failure::new(Kind::Garbled, error.to_string());
+        let garbled =
+            |error: &dyn std::fmt::Display| Failure::new(Kind::Garbled, error.to_string());
         let body = match &request.body {
             Some(body) => serde_json::to_vec(body).map_err(|error| garbled(&error))?,
             None => Vec::new(),
@@ -155,7 +179,9 @@ impl ApiClient {
         if request.body.is_some() {
             builder = builder.header(http::header::CONTENT_TYPE, request.content_type);
         }
-        let http_request = builder.body(Body::from(body)).map_err(|error| garbled(&error))?;
+        let http_request = builder
+            .body(Body::from(body))
+            .map_err(|error| garbled(&error))?;
         let answer = client
             .send(http_request)
             .await
@@ -175,7 +201,12 @@ impl ApiClient {
         if success {
             Ok(body)
         } else {
-            Err(Failure::from_answer(code, retry_after.as_deref(), &body, self.shared.clock.now()))
+            Err(Failure::from_answer(
+                code,
+                retry_after.as_deref(),
+                &body,
+                self.shared.clock.now(),
+            ))
         }
     }
 
@@ -216,12 +247,18 @@ impl ApiClient {
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared
+            .state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn build(&self) -> Result<(kube::Client, Vec<Stamp>), String> {
         let (mut config, files) = match &self.shared.cluster {
-            Cluster::Pod => (kube::Config::incluster_env().map_err(|e| with_causes(&e))?, Vec::new()),
+            Cluster::Pod => (
+                kube::Config::incluster_env().map_err(|e| with_causes(&e))?,
+                Vec::new(),
+            ),
             Cluster::Kubeconfig(path) => read_kubeconfig(path).await?,
         };
         // Stamped before the files are read again below: a swap in between shows as a change, not as the old one.
@@ -244,7 +281,11 @@ fn body_failure(path: &str, error: &(dyn std::error::Error + Send + Sync + 'stat
 async fn read_kubeconfig(path: &std::path::Path) -> Result<(kube::Config, Vec<PathBuf>), String> {
     let kubeconfig = Kubeconfig::read_from(path).map_err(|e| with_causes(&e))?;
     let mut files = vec![path.to_owned()];
-    for auth in kubeconfig.auth_infos.iter().filter_map(|named| named.auth_info.as_ref()) {
+    for auth in kubeconfig
+        .auth_infos
+        .iter()
+        .filter_map(|named| named.auth_info.as_ref())
+    {
         files.extend(
             [&auth.client_certificate, &auth.client_key, &auth.token_file]
                 .into_iter()
@@ -252,7 +293,11 @@ async fn read_kubeconfig(path: &std::path::Path) -> Result<(kube::Config, Vec<Pa
                 .map(PathBuf::from),
         );
     }
-    for cluster in kubeconfig.clusters.iter().filter_map(|named| named.cluster.as_ref()) {
+    for cluster in kubeconfig
+        .clusters
+        .iter()
+        .filter_map(|named| named.cluster.as_ref())
+    {
         files.extend(cluster.certificate_authority.as_ref().map(PathBuf::from));
     }
     let options = KubeConfigOptions::default();

@@ -65,7 +65,11 @@ pub const LONGEST_WAIT: Duration = Duration::from_secs(5);
 impl Failure {
     /// A failure without an answer.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), retry_after: None }
+        Self {
+            kind,
+            message: message.into(),
+            retry_after: None,
+        }
     }
 
     /// The failure that an answer with an error status is. `now` is for a Retry-After that names a date.
@@ -87,7 +91,11 @@ impl Failure {
             "" => format!("the apiserver answered {code}"),
             message => message.to_owned(),
         };
-        Self { kind, message, retry_after: retry_after.and_then(|text| parse_retry_after(text, now)) }
+        Self {
+            kind,
+            message,
+            retry_after: retry_after.and_then(|text| parse_retry_after(text, now)),
+        }
     }
 
     /// Whether the link, not the request, is at fault: what counts towards a new connection.
@@ -144,7 +152,11 @@ mod tests {
     #[test]
     fn a_status_code_and_a_reason_decide_the_kind() {
         for (code, body, kind) in [
-            (404, r#"{"kind":"Status","reason":"NotFound","code":404}"#, Kind::NotFound),
+            (
+                404,
+                r#"{"kind":"Status","reason":"NotFound","code":404}"#,
+                Kind::NotFound,
+            ),
             (409, r#"{"reason":"AlreadyExists"}"#, Kind::AlreadyExists),
             (409, r#"{"reason":"Conflict"}"#, Kind::Conflict),
             (409, "not json", Kind::Conflict),
@@ -157,7 +169,11 @@ mod tests {
             (503, "", Kind::Server),
             (418, "", Kind::Other),
         ] {
-            assert_eq!(Failure::from_answer(code, None, body.as_bytes(), now()).kind, kind, "{code} {body}");
+            assert_eq!(
+                Failure::from_answer(code, None, body.as_bytes(), now()).kind,
+                kind,
+                "{code} {body}"
+            );
         }
     }
 
@@ -172,7 +188,11 @@ mod tests {
             ("", None),
             ("-3", None),
         ] {
-            assert_eq!(parse_retry_after(text, now()), wait.map(Duration::from_secs), "{text:?}");
+            assert_eq!(
+                parse_retry_after(text, now()),
+                wait.map(Duration::from_secs),
+                "{text:?}"
+            );
         }
     }
 

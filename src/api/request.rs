@@ -63,7 +63,13 @@ impl ApiRequest {
             Verb::Get => String::new(),
             _ => format!("fieldManager={FIELD_MANAGER}"),
         };
-        Self { verb, path, query, content_type, body }
+        Self {
+            verb,
+            path,
+            query,
+            content_type,
+            body,
+        }
     }
 
     /// GET of the Node `name`: a quorum read.
@@ -73,7 +79,12 @@ impl ApiRequest {
 
     /// POST of a Node.
     pub fn create_node(node: Value) -> Self {
-        Self::new(Verb::Create, "/api/v1/nodes".to_owned(), "application/json", Some(node))
+        Self::new(
+            Verb::Create,
+            "/api/v1/nodes".to_owned(),
+            "application/json",
+            Some(node),
+        )
     }
 
     /// Strategic merge patch of the Node's `status` subresource.
@@ -93,19 +104,33 @@ impl ApiRequest {
 
     /// POST of the Node's Lease.
     pub fn create_lease(lease: Value) -> Self {
-        Self::new(Verb::Create, LEASES.to_owned(), "application/json", Some(lease))
+        Self::new(
+            Verb::Create,
+            LEASES.to_owned(),
+            "application/json",
+            Some(lease),
+        )
     }
 
     /// PUT of the Node's Lease.
     pub fn update_lease(name: &str, lease: Value) -> Self {
-        Self::new(Verb::Update, format!("{LEASES}/{name}"), "application/json", Some(lease))
+        Self::new(
+            Verb::Update,
+            format!("{LEASES}/{name}"),
+            "application/json",
+            Some(lease),
+        )
     }
 
     /// The same request with the server's own deadline, whole seconds and at least one.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         let separator = if self.query.is_empty() { "" } else { "&" };
-        self.query = format!("{}{separator}timeout={}s", self.query, timeout.as_secs().max(1));
+        self.query = format!(
+            "{}{separator}timeout={}s",
+            self.query,
+            timeout.as_secs().max(1)
+        );
         self
     }
 

@@ -14,6 +14,8 @@ use std::time::Duration;
 /// What is remembered from pass to pass.
 #[derive(Debug, Clone, Default)]
 pub struct State {
+    /// When the first pass was; the times below count from then.
+    began: Option<Duration>,
     met: Vec<Met>,
     /// Until when each pressure is held, in the order of [`KINDS`].
     held_until: [Option<Duration>; KINDS.len()],
@@ -81,8 +83,8 @@ fn pressures(mut holds: impl FnMut(Kind) -> bool) -> Pressures {
 }
 
 impl State {
-    /// The state of a process that starts now, its elapsed time being 0, beside a Node that has conditions already:
-    /// a pressure that is on it was last seen when it began, and is held from then.
+    /// The state of a process that makes its first pass now, beside a Node that has conditions already: a pressure that
+    /// is on it was last seen when it began, and is held from then.
     pub fn from_node(node: &Node, now: Timestamp, transition_period: Duration) -> Self {
         let held_until = KINDS.map(|kind| {
             let began = raised_since(node, kind)?;
@@ -107,7 +109,7 @@ impl State {
         }
     }
 
-    /// One pass at the elapsed time `now`. A signal without an observation has no threshold met; without any
+    /// One pass at `now`, the time that has elapsed since any fixed moment. A signal without an observation has no threshold met; without any
     /// observation the last pressures stay.
     pub fn pass(
         &mut self,
@@ -116,6 +118,7 @@ impl State {
         transition_period: Duration,
         observations: &Observations,
     ) -> Pressures {
+        let now = now.saturating_sub(*self.began.get_or_insert(now));
         if observations.is_empty() {
             return self.reported;
         }

@@ -199,25 +199,49 @@ pub fn default_hard() -> Vec<Threshold> {
     let of_memory = ThresholdValue::Quantity(Quantity::bytes(100 << 20));
     let defaults = [
         (Signal::MemoryAvailable, of_memory),
-        (Signal::NodefsAvailable, ThresholdValue::Percentage(10.0 / 100.0)),
-        (Signal::NodefsInodesFree, ThresholdValue::Percentage(5.0 / 100.0)),
-        (Signal::ImagefsAvailable, ThresholdValue::Percentage(15.0 / 100.0)),
-        (Signal::ImagefsInodesFree, ThresholdValue::Percentage(5.0 / 100.0)),
+        (
+            Signal::NodefsAvailable,
+            ThresholdValue::Percentage(10.0 / 100.0),
+        ),
+        (
+            Signal::NodefsInodesFree,
+            ThresholdValue::Percentage(5.0 / 100.0),
+        ),
+        (
+            Signal::ImagefsAvailable,
+            ThresholdValue::Percentage(15.0 / 100.0),
+        ),
+        (
+            Signal::ImagefsInodesFree,
+            ThresholdValue::Percentage(5.0 / 100.0),
+        ),
     ];
-    let hard = |(signal, value)| Threshold { signal, value, grace_period: None, min_reclaim: None };
+    let hard = |(signal, value)| Threshold {
+        signal,
+        value,
+        grace_period: None,
+        min_reclaim: None,
+    };
     defaults.map(hard).into()
 }
 
-/// Parses the four tables of the configuration (`ParseThresholdConfig`). The result holds first the hard thresholds,
-/// then the soft ones, each in the order of [`Signal`]. All refused statements are reported at once.
+/// Parses the four tables of the configuration (`ParseThresholdConfig`); without the first kubelet's defaults are taken.
+/// Returns the hard thresholds and the soft ones, both in the order of [`Signal`]. All refused statements are reported
+/// at once.
 pub fn parse_threshold_config(
-    hard: &Statements,
+    hard: Option<&Statements>,
     soft: &Statements,
     soft_grace_period: &Statements,
     minimum_reclaim: &Statements,
-) -> Result<Vec<Threshold>, Vec<Refused>> {
+) -> Result<(Vec<Threshold>, Vec<Threshold>), Vec<Refused>> {
     let mut refused = Vec::new();
-    let hard = parse_all("evictionHard", hard, &mut refused, parse_statement);
+    let hard = match hard {
+        Some(hard) => parse_all("evictionHard", hard, &mut refused, parse_statement),
+        None => default_hard()
+            .into_iter()
+            .map(|hard| (hard.signal, Some(hard.value)))
+            .collect(),
+    };
     let soft = parse_all("evictionSoft", soft, &mut refused, parse_statement);
     let periods = parse_all(
         "evictionSoftGracePeriod",
@@ -225,34 +249,39 @@ pub fn parse_threshold_config(
         &mut refused,
         |_, text| parse_grace_period(text),
     );
-    let reclaims =
-        parse_all("evictionMinimumReclaim", minimum_reclaim, &mut refused, parse_min_reclaim);
-    let mut thresholds = Vec::new();
-    for (signal, value) in hard {
-        thresholds.extend(value.map(|value| (signal, value, None)));
-    }
-    for (signal, value) in soft {
-        let Some(value) = value else { continue };
-        // One that is there and was refused is a fault already.
-        if !soft_grace_period.contains_key(signal.name()) {
-            refused.push(Refused {
-                table: "evictionSoft",
-                signal: signal.name().to_owned(),
-                error: ThresholdError::NoGracePeriod(signal),
-            });
-        }
-        thresholds.push((signal, value, periods.get(&signal).copied()));
-    }
+    let reclaims = parse_all(
+        "evictionMinimumReclaim",
+        minimum_reclaim,
+        &mut refused,
+        parse_min_reclaim,
+    );
+    // A grace period that is there and was refused is a fault already.
+    let without_period = |signal: &&Signal| !soft_grace_period.contains_key(signal.name());
+    let soft_signals = soft
+        .iter()
+        .filter(|(_, value)| value.is_some())
+        .map(|(signal, _)| signal);
+    refused.extend(soft_signals.filter(without_period).map(|signal| Refused {
+        table: "evictionSoft",
+        signal: signal.name().to_owned(),
+        error: ThresholdError::NoGracePeriod(*signal),
+    }));
     if !refused.is_empty() {
         return Err(refused);
     }
-    let complete = |(signal, value, grace_period)| Threshold {
-        signal,
-        value,
-        grace_period,
-        min_reclaim: reclaims.get(&signal).cloned(),
+    let complete = |values: BTreeMap<Signal, Option<ThresholdValue>>, periods: &BTreeMap<_, _>| {
+        let enabled = values
+            .into_iter()
+            .filter_map(|(signal, value)| Some((signal, value?)));
+        let thresholds = enabled.map(|(signal, value)| Threshold {
+            signal,
+            value,
+            grace_period: periods.get(&signal).copied(),
+            min_reclaim: reclaims.get(&signal).cloned(),
+        });
+        thresholds.collect()
     };
-    Ok(thresholds.into_iter().map(complete).collect())
+    Ok((complete(hard, &BTreeMap::new()), complete(soft, &periods)))
 }
 
 /// `thresholds`, and behind them one for the memory of all pods for each hard one of memory
@@ -282,7 +311,11 @@ fn parse_all<T>(
             Ok((signal, value)) => {
                 parsed.insert(signal, value);
             }
-            Err(error) => refused.push(Refused { table, signal: name.clone(), error }),
+            Err(error) => refused.push(Refused {
+                table,
+                signal: name.clone(),
+                error,
+            }),
         }
     }
     parsed
@@ -322,7 +355,10 @@ fn parse_min_reclaim(signal: Signal, text: &str) -> Result<ThresholdValue, Thres
     if text.ends_with('%') {
         let part = parse_percentage(text)?;
         if part <= 0.0 {
-            return Err(ThresholdError::ReclaimPercentageNotPositive(signal, text.to_owned()));
+            return Err(ThresholdError::ReclaimPercentageNotPositive(
+                signal,
+                text.to_owned(),
+            ));
         }
         return Ok(ThresholdValue::Percentage(part));
     }

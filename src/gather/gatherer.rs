@@ -32,12 +32,20 @@ struct Reader<'a> {
 impl Gatherer {
     /// A gatherer that has not read anything yet.
     pub fn new(source: Arc<dyn Source>) -> Self {
-        Self { source, prober: Prober::new(THREADS), last: Snapshot::default() }
+        Self {
+            source,
+            prober: Prober::new(THREADS),
+            last: Snapshot::default(),
+        }
     }
 
     /// The host name alone: what the node's name is made of where it is not configured.
     pub async fn hostname(&self, settings: &Settings) -> Reading<String> {
-        self.reader(settings).take("hostname", &self.last.hostname, |source| identity::hostname(source)).await
+        self.reader(settings)
+            .take("hostname", &self.last.hostname, |source| {
+                identity::hostname(source)
+            })
+            .await
     }
 
     /// Reads all that a Node's status is made of.
@@ -47,28 +55,52 @@ impl Gatherer {
         let root_directory = settings.root_directory.clone();
         let name = node_name.to_owned();
         let snapshot = Snapshot {
-            hostname: reader.take("hostname", &last.hostname, |s| identity::hostname(s)).await,
-            cpus: reader.take("cpus", &last.cpus, |s| cpu::read(s)).await,
-            memory: reader.take("memory", &last.memory, |s| memory::read(s)).await,
-            huge_pages: reader.take("hugePages", &last.huge_pages, |s| hugepages::read(s)).await,
+            hostname: reader
+                .take("hostname", &last.hostname, identity::hostname)
+                .await,
+            cpus: reader.take("cpus", &last.cpus, cpu::read).await,
+            memory: reader.take("memory", &last.memory, memory::read).await,
+            huge_pages: reader
+                .take("hugePages", &last.huge_pages, hugepages::read)
+                .await,
             root_filesystem: reader
-                .take("rootFilesystem", &last.root_filesystem, move |s| filesystem::read(s, &root_directory))
+                .take("rootFilesystem", &last.root_filesystem, move |s| {
+                    filesystem::read(s, &root_directory)
+                })
                 .await,
-            machine_id: reader.take("machineID", &last.machine_id, |s| identity::machine_id(s)).await,
-            system_uuid: reader.take("systemUUID", &last.system_uuid, |s| identity::system_uuid(s)).await,
-            boot_id: reader.take("bootID", &last.boot_id, |s| identity::boot_id(s)).await,
-            os_image: reader.take("osImage", &last.os_image, |s| os::read(s)).await,
-            uname: reader.take("uname", &last.uname, |s| s.uname().map_err(ReadError::from)).await,
+            machine_id: reader
+                .take("machineID", &last.machine_id, identity::machine_id)
+                .await,
+            system_uuid: reader
+                .take("systemUUID", &last.system_uuid, |s| {
+                    identity::system_uuid(s)
+                })
+                .await,
+            boot_id: reader
+                .take("bootID", &last.boot_id, identity::boot_id)
+                .await,
+            os_image: reader.take("osImage", &last.os_image, os::read).await,
+            uname: reader
+                .take("uname", &last.uname, |s| s.uname().map_err(ReadError::from))
+                .await,
             interfaces: reader
-                .take("interfaces", &last.interfaces, |s| s.interfaces().map_err(ReadError::from))
+                .take("interfaces", &last.interfaces, |s| {
+                    s.interfaces().map_err(ReadError::from)
+                })
                 .await,
-            routes: reader.take("routes", &last.routes, |s| network::read(s)).await,
+            routes: reader.take("routes", &last.routes, network::read).await,
             lookup: reader
-                .take("lookup", &last.lookup, move |s| s.lookup(&name).map_err(ReadError::from))
+                .take("lookup", &last.lookup, move |s| {
+                    s.lookup(&name).map_err(ReadError::from)
+                })
                 .await,
-            pids: reader.take("pids", &last.pids, |s| pids::read(s)).await,
-            root_memory: reader.take("rootMemory", &last.root_memory, |s| cgroup::read(s)).await,
-            pressure: reader.take("pressure", &last.pressure, |s| pressure::read(s)).await,
+            pids: reader.take("pids", &last.pids, pids::read).await,
+            root_memory: reader
+                .take("rootMemory", &last.root_memory, cgroup::read)
+                .await,
+            pressure: reader
+                .take("pressure", &last.pressure, pressure::read)
+                .await,
             ..Snapshot::default()
         };
         let snapshot = self.with_runtime(settings, &last, snapshot).await;
@@ -77,22 +109,36 @@ impl Gatherer {
     }
 
     /// The same snapshot with what the container runtime says, where there is one.
-    async fn with_runtime(&self, settings: &Settings, last: &Snapshot, snapshot: Snapshot) -> Snapshot {
+    async fn with_runtime(
+        &self,
+        settings: &Settings,
+        last: &Snapshot,
+        snapshot: Snapshot,
+    ) -> Snapshot {
         if !self.source.has_runtime() {
             return snapshot;
         }
         let none = RuntimeReadings::default();
         let last_runtime = last.runtime.as_ref().unwrap_or(&none);
-        let cri = Reader { deadline: settings.timeouts.cri, ..self.reader(settings) };
+        let cri = Reader {
+            deadline: settings.timeouts.cri,
+            ..self.reader(settings)
+        };
         let runtime = RuntimeReadings {
             version: cri
-                .take("cri:Version", &last_runtime.version, |s| s.runtime_version().map_err(ReadError::from))
+                .take("cri:Version", &last_runtime.version, |s| {
+                    s.runtime_version().map_err(ReadError::from)
+                })
                 .await,
             status: cri
-                .take("cri:Status", &last_runtime.status, |s| s.runtime_status().map_err(ReadError::from))
+                .take("cri:Status", &last_runtime.status, |s| {
+                    s.runtime_status().map_err(ReadError::from)
+                })
                 .await,
             images: cri
-                .take("cri:ListImages", &last_runtime.images, |s| s.images().map_err(ReadError::from))
+                .take("cri:ListImages", &last_runtime.images, |s| {
+                    s.images().map_err(ReadError::from)
+                })
                 .await,
             filesystems: cri
                 .take("cri:ImageFsInfo", &last_runtime.filesystems, |s| {
@@ -108,16 +154,26 @@ impl Gatherer {
                 let before = last.image_filesystem.as_ref().unwrap_or(&unread);
                 let reading = self
                     .reader(settings)
-                    .take("imageFilesystem", before, move |s| filesystem::read(s, &path))
+                    .take("imageFilesystem", before, move |s| {
+                        filesystem::read(s, &path)
+                    })
                     .await;
                 Some(reading)
             }
         };
-        Snapshot { runtime: Some(runtime), image_filesystem, ..snapshot }
+        Snapshot {
+            runtime: Some(runtime),
+            image_filesystem,
+            ..snapshot
+        }
     }
 
     fn reader(&self, settings: &Settings) -> Reader<'_> {
-        Reader { source: &self.source, prober: &self.prober, deadline: settings.timeouts.statfs }
+        Reader {
+            source: &self.source,
+            prober: &self.prober,
+            deadline: settings.timeouts.statfs,
+        }
     }
 }
 
@@ -143,10 +199,21 @@ impl Reader<'_> {
             })
             .await;
         let (error, log) = match outcome {
-            Ok((Ok(value), log)) => return Reading { value: Some(value), log, ..Reading::default() },
+            Ok((Ok(value), log)) => {
+                return Reading {
+                    value: Some(value),
+                    log,
+                    ..Reading::default()
+                };
+            }
             Ok((Err(error), log)) => (error.to_string(), log),
             Err(error) => (error.to_string(), last.log.clone()),
         };
-        Reading { value: last.value.clone(), error: Some(error), log, stale: last.value.is_some() }
+        Reading {
+            value: last.value.clone(),
+            error: Some(error),
+            log,
+            stale: last.value.is_some(),
+        }
     }
 }

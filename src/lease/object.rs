@@ -30,14 +30,19 @@ pub fn renewed(base: Option<&Value>, settings: &LeaseSettings, uid: &str, now: T
         .and_then(|stored| stored.checked_add(SignedDuration::from_micros(1)).ok());
     let time = earliest.map_or(now, |earliest| earliest.max(now));
     spec.insert("renewTime".to_owned(), Value::String(micro_time(time)));
-    spec.insert("leaseDurationSeconds".to_owned(), settings.duration_seconds.into());
+    spec.insert(
+        "leaseDurationSeconds".to_owned(),
+        settings.duration_seconds.into(),
+    );
     lease
 }
 
 /// Whether a Lease was renewed less than its duration ago, seen from `now`.
 pub fn is_alive(lease: &Value, now: Timestamp) -> bool {
     let spec = &lease["spec"];
-    let renewed = spec["renewTime"].as_str().and_then(|text| text.parse::<Timestamp>().ok());
+    let renewed = spec["renewTime"]
+        .as_str()
+        .and_then(|text| text.parse::<Timestamp>().ok());
     let duration = SignedDuration::from_secs(spec["leaseDurationSeconds"].as_i64().unwrap_or(0));
     renewed.is_some_and(|renewed| now.duration_since(renewed) < duration)
 }
@@ -69,7 +74,10 @@ fn set_owner(metadata: &mut Map<String, Value>, name: &str, uid: &str) {
         _ => Vec::new(),
     };
     let is_own = |owner: &Value| owner["kind"] == "Node" && owner["name"] == name;
-    if !owners.iter().any(|owner| is_own(owner) && owner["uid"] == uid) {
+    if !owners
+        .iter()
+        .any(|owner| is_own(owner) && owner["uid"] == uid)
+    {
         owners.retain(|owner| !is_own(owner));
         owners.push(json!({"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid}));
     }
@@ -84,7 +92,10 @@ mod tests {
     const NOW: &str = "2026-11-30T06:19:42.096137Z";
 
     fn settings() -> LeaseSettings {
-        LeaseSettings { node_name: "n1".to_owned(), duration_seconds: 40 }
+        LeaseSettings {
+            node_name: "n1".to_owned(),
+            duration_seconds: 40,
+        }
     }
 
     fn renew(base: Option<&Value>) -> Value {
@@ -131,15 +142,24 @@ mod tests {
     fn test_new_node_lease_base_with_owner_keeps_it_untouched() {
         let mut owner = own("u1");
         owner["controller"] = json!(true);
-        let lease = renew(Some(&stored(&json!([owner]), "2026-11-30T06:19:32.096137Z")));
+        let lease = renew(Some(&stored(
+            &json!([owner]),
+            "2026-11-30T06:19:32.096137Z",
+        )));
         assert_eq!(lease["metadata"]["ownerReferences"], json!([owner]));
     }
 
     #[test]
     fn c96_a_stale_owner_is_healed_and_foreign_owners_stay() {
         let foreign = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "c"});
-        let lease = renew(Some(&stored(&json!([own("old"), foreign]), "2026-11-30T06:19:32.096137Z")));
-        assert_eq!(lease["metadata"]["ownerReferences"], json!([foreign, own("u1")]));
+        let lease = renew(Some(&stored(
+            &json!([own("old"), foreign]),
+            "2026-11-30T06:19:32.096137Z",
+        )));
+        assert_eq!(
+            lease["metadata"]["ownerReferences"],
+            json!([foreign, own("u1")])
+        );
     }
 
     #[test]
@@ -151,21 +171,35 @@ mod tests {
 
     #[test]
     fn c98_a_clock_that_went_back_still_moves_the_renew_time_forward() {
-        let lease = renew(Some(&stored(&json!([own("u1")]), "2026-11-30T07:19:42.096137Z")));
+        let lease = renew(Some(&stored(
+            &json!([own("u1")]),
+            "2026-11-30T07:19:42.096137Z",
+        )));
         assert_eq!(lease["spec"]["renewTime"], "2026-11-30T07:19:42.096138Z");
     }
 
     #[test]
     fn a_stored_lease_of_any_shape_is_survived() {
-        for base in [json!({}), json!({"metadata": null, "spec": null}), json!({"spec": {"renewTime": 5}})] {
+        for base in [
+            json!({}),
+            json!({"metadata": null, "spec": null}),
+            json!({"spec": {"renewTime": 5}}),
+        ] {
             let lease = renew(Some(&base));
             assert_eq!(lease["spec"]["renewTime"], NOW, "{base}");
-            assert_eq!(lease["metadata"]["ownerReferences"], json!([own("u1")]), "{base}");
+            assert_eq!(
+                lease["metadata"]["ownerReferences"],
+                json!([own("u1")]),
+                "{base}"
+            );
         }
     }
 
     #[test]
     fn a_micro_time_has_six_digits() {
-        assert_eq!(micro_time("2026-11-30T06:19:42Z".parse().unwrap()), "2026-11-30T06:19:42.000000Z");
+        assert_eq!(
+            micro_time("2026-11-30T06:19:42Z".parse().unwrap()),
+            "2026-11-30T06:19:42.000000Z"
+        );
     }
 }

@@ -40,7 +40,9 @@ pub struct NodeCache {
 
 impl Default for NodeCache {
     fn default() -> Self {
-        Self { sender: Arc::new(watch::Sender::new(Cached::Unknown)) }
+        Self {
+            sender: Arc::new(watch::Sender::new(Cached::Unknown)),
+        }
     }
 }
 
@@ -59,7 +61,9 @@ impl NodeCache {
     /// answer to a write.
     pub fn saw(&self, node: Node) {
         self.sender.send_if_modified(|known| {
-            let newer = known.node().is_none_or(|known| revision(&node) >= revision(known));
+            let newer = known
+                .node()
+                .is_none_or(|known| revision(&node) >= revision(known));
             if newer {
                 *known = Cached::Present(Arc::new(node));
             }
@@ -87,7 +91,11 @@ impl NodeCache {
 /// The resource version as the number that it is (KEP-5504); 0 where the server has another form, so that everything
 /// counts as newer.
 fn revision(node: &Node) -> u64 {
-    node.metadata.resource_version.as_deref().and_then(|text| text.parse().ok()).unwrap_or(0)
+    node.metadata
+        .resource_version
+        .as_deref()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -107,9 +115,27 @@ mod tests {
         let cache = NodeCache::default();
         cache.saw(node("a", "9"));
         cache.saw(node("a", "7"));
-        assert_eq!(cache.get().node().unwrap().metadata.resource_version.as_deref(), Some("9"));
+        assert_eq!(
+            cache
+                .get()
+                .node()
+                .unwrap()
+                .metadata
+                .resource_version
+                .as_deref(),
+            Some("9")
+        );
         cache.saw(node("a", "10"));
-        assert_eq!(cache.get().node().unwrap().metadata.resource_version.as_deref(), Some("10"));
+        assert_eq!(
+            cache
+                .get()
+                .node()
+                .unwrap()
+                .metadata
+                .resource_version
+                .as_deref(),
+            Some("10")
+        );
     }
 
     #[test]

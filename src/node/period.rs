@@ -23,7 +23,11 @@ impl ReportPeriod {
     /// A report is about to be sent. After a change, and at the start, the next is due a random half period sooner or
     /// later; after a purely periodic one exactly a period later. Kept when the report then fails.
     pub fn sending(&mut self, changed: bool, random: f64) {
-        self.offset = if changed || self.last_report.is_none() { random - 0.5 } else { 0.0 };
+        self.offset = if changed || self.last_report.is_none() {
+            random - 0.5
+        } else {
+            0.0
+        };
     }
 
     /// The report was accepted at `now`.
@@ -53,7 +57,10 @@ mod tests {
             ("-4m, -2m", Some(minutes(4)), share(-2.0), true),
             ("exactly -5m, 0", Some(minutes(5)), 0.0, true),
         ] {
-            let period = ReportPeriod { last_report: last.map(|ago| now - ago), offset };
+            let period = ReportPeriod {
+                last_report: last.map(|ago| now - ago),
+                offset,
+            };
             assert_eq!(period.expired(now, PERIOD), expired, "{row}");
         }
     }
@@ -65,8 +72,14 @@ mod tests {
             let mut period = ReportPeriod::default();
             period.sending(true, f64::from(draw) / 100.0);
             period.accepted(start);
-            assert!(!period.expired(start + PERIOD.mul_f64(0.49), PERIOD), "draw {draw}");
-            assert!(period.expired(start + PERIOD.mul_f64(1.5), PERIOD), "draw {draw}");
+            assert!(
+                !period.expired(start + PERIOD.mul_f64(0.49), PERIOD),
+                "draw {draw}"
+            );
+            assert!(
+                period.expired(start + PERIOD.mul_f64(1.5), PERIOD),
+                "draw {draw}"
+            );
         }
     }
 
@@ -76,7 +89,10 @@ mod tests {
         let mut period = ReportPeriod::default();
         period.sending(false, 0.9);
         period.accepted(start);
-        assert!(!period.expired(start + PERIOD.mul_f64(1.39), PERIOD), "the first report counts as a change");
+        assert!(
+            !period.expired(start + PERIOD.mul_f64(1.39), PERIOD),
+            "the first report counts as a change"
+        );
         period.sending(false, 0.9);
         period.accepted(start);
         assert!(!period.expired(start + PERIOD - Duration::from_millis(1), PERIOD));
@@ -91,6 +107,9 @@ mod tests {
         period.accepted(start);
         period.sending(true, 0.99);
         assert!(period.expired(start + PERIOD.mul_f64(1.5), PERIOD));
-        assert!(!period.expired(start + PERIOD, PERIOD), "the offset of the failed report holds");
+        assert!(
+            !period.expired(start + PERIOD, PERIOD),
+            "the offset of the failed report holds"
+        );
     }
 }

@@ -41,7 +41,9 @@ pub struct RegistrationBackoff {
 
 impl Default for RegistrationBackoff {
     fn default() -> Self {
-        Self { step: Duration::from_millis(100) }
+        Self {
+            step: Duration::from_millis(100),
+        }
     }
 }
 
@@ -61,10 +63,15 @@ pub fn initial_node(inputs: &Inputs<'_>) -> Node {
     node.metadata.name = Some(inputs.node_name.to_owned());
     node.metadata.labels = Some(wanted_labels(inputs));
     if let Some(instance) = own_instance(inputs) {
-        node.metadata.annotations = Some(BTreeMap::from([(INSTANCE_ANNOTATION.to_owned(), instance)]));
+        node.metadata.annotations =
+            Some(BTreeMap::from([(INSTANCE_ANNOTATION.to_owned(), instance)]));
     }
     let mut taints = settings.register_with_taints.clone().unwrap_or_else(|| {
-        vec![Taint { key: NO_PODS_TAINT.to_owned(), effect: "NoSchedule".to_owned(), ..Taint::default() }]
+        vec![Taint {
+            key: NO_PODS_TAINT.to_owned(),
+            effect: "NoSchedule".to_owned(),
+            ..Taint::default()
+        }]
     });
     if settings.cloud_provider_external {
         taints.push(Taint {
@@ -97,17 +104,29 @@ fn wanted_labels(inputs: &Inputs<'_>) -> BTreeMap<String, String> {
 }
 
 fn own_instance(inputs: &Inputs<'_>) -> Option<String> {
-    inputs.snapshot.machine_id.get().map(|id| instance(id)).filter(|instance| !instance.is_empty())
+    inputs
+        .snapshot
+        .machine_id
+        .get()
+        .map(|id| instance(id))
+        .filter(|instance| !instance.is_empty())
 }
 
 /// GOARCH of the host, from what its kernel says; never from the build.
 fn arch(inputs: &Inputs<'_>) -> Option<&'static str> {
-    inputs.snapshot.uname.get().and_then(|uname| go_arch(&uname.machine))
+    inputs
+        .snapshot
+        .uname
+        .get()
+        .and_then(|uname| go_arch(&uname.machine))
 }
 
 /// Sets the labels `kubernetes.io/os` and `/arch` right, which is done in every round; whether any was wrong.
 pub fn heal_labels(inputs: &Inputs<'_>, node: &mut Node) -> bool {
-    let wanted = [("kubernetes.io/os", Some(OS)), ("kubernetes.io/arch", arch(inputs))];
+    let wanted = [
+        ("kubernetes.io/os", Some(OS)),
+        ("kubernetes.io/arch", arch(inputs)),
+    ];
     let labels = node.metadata.labels.get_or_insert_default();
     let mut healed = false;
     for (key, value) in wanted {
@@ -131,7 +150,8 @@ pub fn reconcile(inputs: &Inputs<'_>, existing: &mut Node) -> bool {
     );
     if let Some(instance) = own_instance(inputs) {
         let annotations = existing.metadata.annotations.get_or_insert_default();
-        changed |= annotations.insert(INSTANCE_ANNOTATION.to_owned(), instance.clone()) != Some(instance);
+        changed |=
+            annotations.insert(INSTANCE_ANNOTATION.to_owned(), instance.clone()) != Some(instance);
     }
     changed
 }
@@ -143,7 +163,9 @@ fn update_default_labels(
     let existing = existing.get_or_insert_default();
     let mut changed = false;
     for key in DEFAULT_LABELS {
-        let Some(value) = wanted.get(key) else { continue };
+        let Some(value) = wanted.get(key) else {
+            continue;
+        };
         if existing.get(key).map_or("", String::as_str) != value {
             existing.insert(key.to_owned(), value.clone());
             changed = true;
@@ -166,7 +188,9 @@ mod tests {
     fn nine(value: &str) -> Labels {
         DEFAULT_LABELS
             .iter()
-            .filter(|key| !key.starts_with("topology") && **key != "node.kubernetes.io/windows-build")
+            .filter(|key| {
+                !key.starts_with("topology") && **key != "node.kubernetes.io/windows-build"
+            })
             .take(9)
             .map(|key| ((*key).to_owned(), format!("{value}-{key}")))
             .collect()
@@ -199,16 +223,36 @@ mod tests {
                 false,
                 with(nine("new"), "please-persist", "foo"),
             ),
-            ("exactly equal", nine("new"), Some(nine("new")), false, nine("new")),
+            (
+                "exactly equal",
+                nine("new"),
+                Some(nine("new")),
+                false,
+                nine("new"),
+            ),
             ("none at all", nine("new"), None, true, nine("new")),
             ("only some", nine("new"), Some(some_old), true, nine("new")),
-            ("an empty value is taken off", with(Labels::new(), "kubernetes.io/os", ""),
-                Some(with(Labels::new(), "kubernetes.io/os", "linux")), true, Labels::new()),
-            ("an empty value that is not there", with(Labels::new(), "kubernetes.io/os", ""),
-                Some(Labels::new()), false, Labels::new()),
+            (
+                "an empty value is taken off",
+                with(Labels::new(), "kubernetes.io/os", ""),
+                Some(with(Labels::new(), "kubernetes.io/os", "linux")),
+                true,
+                Labels::new(),
+            ),
+            (
+                "an empty value that is not there",
+                with(Labels::new(), "kubernetes.io/os", ""),
+                Some(Labels::new()),
+                false,
+                Labels::new(),
+            ),
         ] {
             let mut existing = existing;
-            assert_eq!(update_default_labels(&wanted, &mut existing), changed, "{row}");
+            assert_eq!(
+                update_default_labels(&wanted, &mut existing),
+                changed,
+                "{row}"
+            );
             assert_eq!(existing, Some(expected), "{row}");
         }
     }

@@ -37,7 +37,9 @@ pub enum Refusal {
     #[error("role owner is refused: {0} keeps this Node's status")]
     KeptByOther(String),
     /// Another machine with the same node name is alive.
-    #[error("role owner is refused: nodelet on another machine ({0}) keeps this Node and its Lease is alive")]
+    #[error(
+        "role owner is refused: nodelet on another machine ({0}) keeps this Node and its Lease is alive"
+    )]
     OtherMachine(String),
 }
 
@@ -50,10 +52,13 @@ pub fn instance(machine_id: &str) -> String {
     }
     let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, machine_id.as_bytes());
     let tag = ring::hmac::sign(&key, INSTANCE_ANNOTATION.as_bytes());
-    tag.as_ref().iter().take(16).fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    tag.as_ref()
+        .iter()
+        .take(16)
+        .fold(String::new(), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
 }
 
 /// Who keeps `node`: the manager of the Ready condition's heartbeat in an entry of the status subresource. The node
@@ -100,11 +105,14 @@ fn keeps_heartbeat(entry: &ManagedFieldsEntry) -> bool {
 /// `role: owner` where somebody else keeps the Node.
 pub fn standing(role: Role, keeper: &Keeper, lease_alive: bool) -> Result<Standing, Refusal> {
     match (role, keeper) {
-        (Role::Companion, _) => Ok(Standing::Companion),
-        (Role::Auto | Role::Owner, Keeper::This) | (Role::Owner, Keeper::Nobody) => Ok(Standing::Owner),
-        (Role::Auto, _) => Ok(Standing::Companion),
+        (Role::Auto | Role::Owner, Keeper::This) | (Role::Owner, Keeper::Nobody) => {
+            Ok(Standing::Owner)
+        }
+        (Role::Auto | Role::Companion, _) => Ok(Standing::Companion),
         (Role::Owner, Keeper::Other(manager)) => Err(Refusal::KeptByOther(manager.clone())),
-        (Role::Owner, Keeper::OtherInstance(other)) if lease_alive => Err(Refusal::OtherMachine(other.clone())),
+        (Role::Owner, Keeper::OtherInstance(other)) if lease_alive => {
+            Err(Refusal::OtherMachine(other.clone()))
+        }
         (Role::Owner, Keeper::OtherInstance(_)) => Ok(Standing::Owner),
     }
 }
@@ -150,14 +158,46 @@ mod tests {
         let other = |name: &str| Keeper::Other(name.to_owned());
         for (row, node, expected) in [
             ("nothing", node(&[], None), Keeper::Nobody),
-            ("only created, ours", node(std::slice::from_ref(&creation), Some("me")), Keeper::This),
-            ("only created, another's", node(&[creation], Some("you")), Keeper::OtherInstance("you".to_owned())),
-            ("a living kubelet", node(std::slice::from_ref(&kubelet), None), other("kubelet")),
-            ("a dead kubelet", node(&[kubelet.clone(), lifecycle.clone()], None), other("kubelet")),
-            ("ours", node(std::slice::from_ref(&own), Some("me")), Keeper::This),
-            ("ours, then dead", node(&[own.clone(), lifecycle], Some("me")), Keeper::This),
-            ("another machine", node(std::slice::from_ref(&own), Some("you")), Keeper::OtherInstance("you".to_owned())),
-            ("mixed", node(&[kubelet, own], Some("me")), other("kubelet and nodelet")),
+            (
+                "only created, ours",
+                node(std::slice::from_ref(&creation), Some("me")),
+                Keeper::This,
+            ),
+            (
+                "only created, another's",
+                node(&[creation], Some("you")),
+                Keeper::OtherInstance("you".to_owned()),
+            ),
+            (
+                "a living kubelet",
+                node(std::slice::from_ref(&kubelet), None),
+                other("kubelet"),
+            ),
+            (
+                "a dead kubelet",
+                node(&[kubelet.clone(), lifecycle.clone()], None),
+                other("kubelet"),
+            ),
+            (
+                "ours",
+                node(std::slice::from_ref(&own), Some("me")),
+                Keeper::This,
+            ),
+            (
+                "ours, then dead",
+                node(&[own.clone(), lifecycle], Some("me")),
+                Keeper::This,
+            ),
+            (
+                "another machine",
+                node(std::slice::from_ref(&own), Some("you")),
+                Keeper::OtherInstance("you".to_owned()),
+            ),
+            (
+                "mixed",
+                node(&[kubelet, own], Some("me")),
+                other("kubelet and nodelet"),
+            ),
         ] {
             assert_eq!(keeper(&node, "me"), expected, "{row}");
         }
@@ -170,8 +210,18 @@ mod tests {
         for (role, keeper, alive, expected) in [
             (Role::Owner, Keeper::Nobody, false, Ok(Standing::Owner)),
             (Role::Owner, Keeper::This, true, Ok(Standing::Owner)),
-            (Role::Owner, other.clone(), false, Err(Refusal::KeptByOther("kubelet".to_owned()))),
-            (Role::Owner, machine.clone(), true, Err(Refusal::OtherMachine("you".to_owned()))),
+            (
+                Role::Owner,
+                other.clone(),
+                false,
+                Err(Refusal::KeptByOther("kubelet".to_owned())),
+            ),
+            (
+                Role::Owner,
+                machine.clone(),
+                true,
+                Err(Refusal::OtherMachine("you".to_owned())),
+            ),
             (Role::Owner, machine.clone(), false, Ok(Standing::Owner)),
             (Role::Auto, Keeper::Nobody, false, Ok(Standing::Companion)),
             (Role::Auto, Keeper::This, true, Ok(Standing::Owner)),
@@ -179,7 +229,11 @@ mod tests {
             (Role::Auto, machine, false, Ok(Standing::Companion)),
             (Role::Companion, Keeper::This, true, Ok(Standing::Companion)),
         ] {
-            assert_eq!(standing(role, &keeper, alive), expected, "{role:?} {keeper:?} {alive}");
+            assert_eq!(
+                standing(role, &keeper, alive),
+                expected,
+                "{role:?} {keeper:?} {alive}"
+            );
         }
     }
 

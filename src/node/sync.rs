@@ -67,7 +67,9 @@ struct Memory {
 impl Memory {
     /// Whether this very Node was looked at.
     fn knows(&self, node: &Node) -> bool {
-        self.looked_at.as_ref().is_some_and(|(uid, _)| Some(uid) == node.metadata.uid.as_ref())
+        self.looked_at
+            .as_ref()
+            .is_some_and(|(uid, _)| Some(uid) == node.metadata.uid.as_ref())
     }
 
     fn standing(&self) -> Option<Standing> {
@@ -128,7 +130,7 @@ impl StatusLoop {
             let snapshot = tokio::select! {
                 biased;
                 () = stop.cancelled() => return Ok(()),
-                snapshot = self.gatherer.gather(&self.settings, &self.node_name) => snapshot,
+                snapshot = Box::pin(self.gatherer.gather(&self.settings, &self.node_name)) => snapshot,
             };
             self.complaints.hear_all("reading/", snapshot.faults());
             // A request that has begun is not cut off by `stop`: its answer is waited for, within the grace of the
@@ -176,10 +178,16 @@ impl StatusLoop {
 
     /// One round; false where the Node still has to be registered.
     async fn round(&mut self, snapshot: &Snapshot) -> Result<bool, Refusal> {
-        self.memory.runtime_seen |= snapshot.runtime.as_ref().is_some_and(|r| r.status.get().is_some());
+        self.memory.runtime_seen |= snapshot
+            .runtime
+            .as_ref()
+            .is_some_and(|r| r.status.get().is_some());
         if !self.memory.registered && self.is_owner_by_choice() {
             let outcome = self.register(snapshot).await;
-            self.complaints.hear("registration", outcome.as_ref().err().map(|f| f.message.as_str()));
+            self.complaints.hear(
+                "registration",
+                outcome.as_ref().err().map(|f| f.message.as_str()),
+            );
             if outcome.is_err() {
                 return Ok(false);
             }
@@ -198,7 +206,10 @@ impl StatusLoop {
                     self.memory.registered = false;
                     return Ok(false);
                 }
-                self.complaints.hear("node", Some("there is no Node; nothing is written until there is one"));
+                self.complaints.hear(
+                    "node",
+                    Some("there is no Node; nothing is written until there is one"),
+                );
             }
             Err(failure) => self.complaints.hear("status", Some(&failure.message)),
         }
@@ -211,9 +222,16 @@ impl StatusLoop {
         let transition_period = settings.eviction_pressure_transition_period;
         let now = whole_seconds(self.clock.now());
         let elapsed = self.memory.started.elapsed();
-        let state =
-            self.memory.pressure.get_or_insert_with(|| State::from_node(node, now, transition_period));
-        let thresholds: Vec<_> = settings.eviction_hard.iter().chain(&settings.eviction_soft).cloned().collect();
+        let state = self
+            .memory
+            .pressure
+            .get_or_insert_with(|| State::from_node(node, now, transition_period));
+        let thresholds: Vec<_> = settings
+            .eviction_hard
+            .iter()
+            .chain(&settings.eviction_soft)
+            .cloned()
+            .collect();
         state.pass(elapsed, &thresholds, transition_period, &observe(snapshot))
     }
 
@@ -245,7 +263,10 @@ impl StatusLoop {
             }
             // The Node may exist although this identity may not create one.
             Err(failure) if matches!(failure.kind, Kind::AlreadyExists | Kind::Forbidden) => {
-                let node = self.api.send::<Node>(&ApiRequest::get_node(&self.node_name)).await?;
+                let node = self
+                    .api
+                    .send::<Node>(&ApiRequest::get_node(&self.node_name))
+                    .await?;
                 tracing::info!(node = self.node_name, "The Node exists already");
                 self.cache.saw(node);
                 Ok(())
@@ -259,14 +280,21 @@ impl StatusLoop {
         let inputs = self.inputs(snapshot, pressures);
         let setters = chain::order(&self.settings);
         let mut outcomes = Vec::new();
-        let Wanted { node, .. } =
-            wanted::wanted(&initial_node(&inputs), &inputs, Scope::Round, &setters, |o| outcomes.push(o));
+        let Wanted { node, .. } = wanted::wanted(
+            &initial_node(&inputs),
+            &inputs,
+            Scope::Round,
+            &setters,
+            |o| outcomes.push(o),
+        );
         self.hear_setters(&outcomes);
         serde_json::to_value(node).unwrap_or_default()
     }
 
     fn hear_setters(&mut self, outcomes: &[wanted::Outcome]) {
-        let faults = outcomes.iter().filter_map(|(name, result)| Some((*name, result.as_ref().err()?.0.as_str())));
+        let faults = outcomes
+            .iter()
+            .filter_map(|(name, result)| Some((*name, result.as_ref().err()?.0.as_str())));
         self.complaints.hear_all("setter/", faults);
     }
 
@@ -291,7 +319,9 @@ impl StatusLoop {
                 Next::NextRound => break,
             }
         }
-        Ok(Err(failure.unwrap_or_else(|| Failure::new(Kind::Other, "the status was not tried"))))
+        Ok(Err(failure.unwrap_or_else(|| {
+            Failure::new(Kind::Other, "the status was not tried")
+        })))
     }
 
     async fn update_once(
@@ -301,7 +331,11 @@ impl StatusLoop {
     ) -> Result<Result<Step, Failure>, Refusal> {
         let original = match cached {
             Some(node) => node,
-            None => match self.api.send::<Node>(&ApiRequest::get_node(&self.node_name)).await {
+            None => match self
+                .api
+                .send::<Node>(&ApiRequest::get_node(&self.node_name))
+                .await
+            {
                 Ok(node) => Arc::new(node),
                 Err(failure) if failure.kind == Kind::NotFound => {
                     self.cache.saw_none();
@@ -324,10 +358,17 @@ impl StatusLoop {
         let inputs = self.inputs(snapshot, pressures);
         let mut outcomes = Vec::new();
         let setters = chain::order(&self.settings);
-        let wanted = wanted::wanted(&original, &inputs, self.memory.scope, &setters, |o| outcomes.push(o));
-        let changed = wanted.changed || (!pod_cidrs.is_empty() && pod_cidrs != self.memory.pod_cidrs);
+        let wanted = wanted::wanted(&original, &inputs, self.memory.scope, &setters, |o| {
+            outcomes.push(o);
+        });
+        let changed =
+            wanted.changed || (!pod_cidrs.is_empty() && pod_cidrs != self.memory.pod_cidrs);
         self.hear_setters(&outcomes);
-        if !changed && !self.period.expired(Instant::now(), self.settings.node_status_report_frequency) {
+        if !changed
+            && !self
+                .period
+                .expired(Instant::now(), self.settings.node_status_report_frequency)
+        {
             return Ok(Ok(Step::Done));
         }
         let patch = match wanted::patch(&original, &wanted.node) {
@@ -350,8 +391,16 @@ impl StatusLoop {
     }
 
     /// Looks at a Node that this process has not written yet: whether nodelet may keep it.
-    async fn admit(&mut self, node: &Node, snapshot: &Snapshot) -> Result<Result<(), Failure>, Refusal> {
-        let instance = snapshot.machine_id.get().map(|id| role::instance(id)).unwrap_or_default();
+    async fn admit(
+        &mut self,
+        node: &Node,
+        snapshot: &Snapshot,
+    ) -> Result<Result<(), Failure>, Refusal> {
+        let instance = snapshot
+            .machine_id
+            .get()
+            .map(|id| role::instance(id))
+            .unwrap_or_default();
         let keeper = role::keeper(node, &instance);
         let lease_alive = match &keeper {
             role::Keeper::OtherInstance(_) => match self.lease_alive().await {
@@ -362,7 +411,11 @@ impl StatusLoop {
         };
         let standing = role::standing(self.settings.role, &keeper, lease_alive)?;
         if standing == Standing::Companion {
-            tracing::info!(node = self.node_name, ?keeper, "Companion: nothing of this Node is written");
+            tracing::info!(
+                node = self.node_name,
+                ?keeper,
+                "Companion: nothing of this Node is written"
+            );
         }
         self.look_at(node, standing);
         self.memory.scope = Scope::Registration;
@@ -372,12 +425,17 @@ impl StatusLoop {
     /// From now on `standing` is what nodelet is to this very Node.
     fn look_at(&mut self, node: &Node, standing: Standing) {
         let uid = node.metadata.uid.clone().unwrap_or_default();
-        self.keeping.send_replace((standing == Standing::Owner).then(|| uid.clone()));
+        self.keeping
+            .send_replace((standing == Standing::Owner).then(|| uid.clone()));
         self.memory.looked_at = Some((uid, standing));
     }
 
     async fn lease_alive(&self) -> Result<bool, Failure> {
-        match self.api.send::<Value>(&ApiRequest::get_lease(&self.node_name)).await {
+        match self
+            .api
+            .send::<Value>(&ApiRequest::get_lease(&self.node_name))
+            .await
+        {
             Ok(lease) => Ok(lease::object::is_alive(&lease, self.clock.now())),
             Err(failure) if failure.kind == Kind::NotFound => Ok(false),
             Err(failure) => Err(failure),

@@ -45,7 +45,9 @@ pub fn wanted(
     };
     changed |= heal_labels(inputs, &mut node);
     for setter in setters {
-        chain::run(inputs, &mut node, &[setter]).into_iter().for_each(&mut each);
+        chain::run(inputs, &mut node, &[setter])
+            .into_iter()
+            .for_each(&mut each);
     }
     changed |= node_status_has_changed(original.status.as_ref(), node.status.as_ref());
     Wanted { node, changed }
@@ -53,7 +55,11 @@ pub fn wanted(
 
 /// The pod CIDRs of a Node as kubelet keeps them: joined by commas, empty where there are none.
 pub fn pod_cidrs(node: &Node) -> String {
-    node.spec.as_ref().and_then(|spec| spec.pod_cidrs.as_ref()).map(|cidrs| cidrs.join(",")).unwrap_or_default()
+    node.spec
+        .as_ref()
+        .and_then(|spec| spec.pod_cidrs.as_ref())
+        .map(|cidrs| cidrs.join(","))
+        .unwrap_or_default()
 }
 
 /// Whether the Node's container runtime was seen by whoever wrote its status.
@@ -69,5 +75,8 @@ pub fn names_runtime(node: &Node) -> bool {
 /// # Errors
 /// Never for Nodes that came from an apiserver; a Node that is no JSON is said, not sent.
 pub fn patch(original: &Node, wanted: &Node) -> serde_json::Result<Option<Value>> {
-    Ok(node_status_patch(&serde_json::to_value(original)?, &serde_json::to_value(wanted)?))
+    Ok(node_status_patch(
+        &serde_json::to_value(original)?,
+        &serde_json::to_value(wanted)?,
+    ))
 }

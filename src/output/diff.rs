@@ -1,8 +1,8 @@
 //! `-o diff`: where the cluster and what was computed differ, and who keeps the cluster's value.
 
 use super::keyed::keyed;
-use json_patch::PatchOperation;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 
 /// Fields that move with every report: they always differ and say nothing.
 const CLOCKWORK: [&str; 2] = ["lastHeartbeatTime", "renewTime"];
@@ -14,50 +14,61 @@ pub fn lines(object: &str, cluster: Option<&Value>, computed: &Value) -> Vec<Val
         return vec![line(object, "", None, Some(computed), None)];
     };
     let (stored, wanted) = (keyed(&comparable(cluster)), keyed(&comparable(computed)));
-    let mut paths = Vec::new();
-    for operation in json_patch::diff(&stored, &wanted).0 {
-        let path = match &operation {
-            PatchOperation::Add(add) => &add.path,
-            PatchOperation::Remove(remove) => &remove.path,
-            PatchOperation::Replace(replace) => &replace.path,
-            PatchOperation::Move(_) | PatchOperation::Copy(_) | PatchOperation::Test(_) => continue,
-        };
-        let path = whole_list(&stored, &wanted, path.as_str());
-        if !paths.contains(&path) {
-            paths.push(path);
-        }
-    }
-    paths
-        .iter()
-        .map(|path| {
-            line(object, path, stored.pointer(path), wanted.pointer(path), kept_by(cluster, path))
-        })
-        .collect()
+    let mut lines = Vec::new();
+    differences(
+        "",
+        Some(&stored),
+        Some(&wanted),
+        &mut |path, stored, wanted| {
+            lines.push(line(object, path, stored, wanted, kept_by(cluster, path)));
+        },
+    );
+    lines
 }
 
-fn line(object: &str, path: &str, cluster: Option<&Value>, computed: Option<&Value>, kept_by: Option<&str>) -> Value {
+/// Tells `each` of every value that differs. A list without a merge key is one value: the difference is the list, not
+/// a place in it.
+fn differences(
+    path: &str,
+    stored: Option<&Value>,
+    wanted: Option<&Value>,
+    each: &mut impl FnMut(&str, Option<&Value>, Option<&Value>),
+) {
+    let map = |value: Option<&Value>| value.and_then(Value::as_object).cloned();
+    let (left, right) = match (map(stored), map(wanted)) {
+        (Some(left), Some(right)) => (left, right),
+        (Some(left), None) if wanted.is_none() => (left, Map::new()),
+        (None, Some(right)) if stored.is_none() => (Map::new(), right),
+        _ if stored == wanted => return,
+        _ => return each(path, stored, wanted),
+    };
+    let keys: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
+    for key in keys {
+        let path = format!("{path}/{}", key.replace('~', "~0").replace('/', "~1"));
+        differences(&path, left.get(key), right.get(key), each);
+    }
+}
+
+fn line(
+    object: &str,
+    path: &str,
+    cluster: Option<&Value>,
+    computed: Option<&Value>,
+    kept_by: Option<&str>,
+) -> Value {
     json!({"object": object, "path": path, "cluster": cluster, "computed": computed, "keptBy": kept_by})
-}
-
-/// A list without a merge key is one value: the difference is the list, not a place in it.
-fn whole_list(stored: &Value, wanted: &Value, path: &str) -> String {
-    let mut end = 0;
-    while let Some(next) = path[end + 1..].find('/') {
-        end += 1 + next;
-        let prefix = &path[..end];
-        let is_list = |value: &Value| value.pointer(prefix).is_some_and(Value::is_array);
-        if is_list(stored) || is_list(wanted) {
-            return prefix.to_owned();
-        }
-    }
-    path.to_owned()
 }
 
 /// A copy without what is not nodelet's to compute and what moves by itself.
 fn comparable(object: &Value) -> Value {
     let mut copy = object.clone();
     if let Some(metadata) = copy["metadata"].as_object_mut() {
-        metadata.retain(|key, _| matches!(key.as_str(), "name" | "labels" | "annotations" | "ownerReferences"));
+        metadata.retain(|key, _| {
+            matches!(
+                key.as_str(),
+                "name" | "labels" | "annotations" | "ownerReferences"
+            )
+        });
     }
     for key in ["apiVersion", "kind"] {
         copy.as_object_mut().map(|object| object.remove(key));
@@ -79,28 +90,37 @@ fn drop_clockwork(value: &mut Value) {
 
 /// The manager of the field at `path`, by the object's `managedFields`.
 fn kept_by<'a>(object: &'a Value, path: &str) -> Option<&'a str> {
-    object["metadata"]["managedFields"].as_array()?.iter().find_map(|entry| {
-        let mut fields = &entry["fieldsV1"];
-        let mut walked = false;
-        for token in path.split('/').skip(1) {
-            let name = token.replace("~1", "/").replace("~0", "~");
-            let member = fields.as_object()?.iter().find(|(key, _)| names(key, &name));
-            let Some((_, inner)) = member else {
-                // A field that is kept as a whole ends the entry's tree above the path.
-                return (walked && fields.as_object()?.is_empty()).then(|| entry["manager"].as_str())?;
-            };
-            (fields, walked) = (inner, true);
-        }
-        walked.then(|| entry["manager"].as_str())?
-    })
+    object["metadata"]["managedFields"]
+        .as_array()?
+        .iter()
+        .find_map(|entry| {
+            let mut fields = &entry["fieldsV1"];
+            let mut walked = false;
+            for token in path.split('/').skip(1) {
+                let name = token.replace("~1", "/").replace("~0", "~");
+                let member = fields
+                    .as_object()?
+                    .iter()
+                    .find(|(key, _)| names(key, &name));
+                let Some((_, inner)) = member else {
+                    // A field that is kept as a whole ends the entry's tree above the path.
+                    return (walked && fields.as_object()?.is_empty())
+                        .then(|| entry["manager"].as_str())?;
+                };
+                (fields, walked) = (inner, true);
+            }
+            walked.then(|| entry["manager"].as_str())?
+        })
 }
 
 /// Whether a key of `fieldsV1` (`f:status`, `k:{"type":"Ready"}`) is for the member called `name`.
 fn names(key: &str, name: &str) -> bool {
     match key.split_once(':') {
         Some(("f", field)) => field == name,
-        Some(("k", element)) => serde_json::from_str::<Value>(element)
-            .is_ok_and(|keys| keys.as_object().is_some_and(|keys| keys.values().any(|value| value == name))),
+        Some(("k", element)) => serde_json::from_str::<Value>(element).is_ok_and(|keys| {
+            keys.as_object()
+                .is_some_and(|keys| keys.values().any(|value| value == name))
+        }),
         _ => false,
     }
 }
@@ -134,21 +154,54 @@ mod tests {
     fn a_line_says_where_what_and_whose() {
         let mut wanted = stored();
         wanted["metadata"]["labels"]["kubernetes.io/os"] = json!("linux");
-        wanted["status"]["conditions"] =
-            json!([{"type": "Foreign"}, {"type": "Ready", "status": "True", "lastHeartbeatTime": "y"}]);
+        wanted["status"]["conditions"] = json!([{"type": "Foreign"}, {"type": "Ready", "status": "True", "lastHeartbeatTime": "y"}]);
         wanted["status"]["capacity"]["memory"] = json!("2Gi");
         wanted["status"]["images"][0]["names"] = json!(["b"]);
-        let line = |path: &str, cluster: Value, computed: Value, kept_by: &str| {
-            json!({"object": "Node/n1", "path": path, "cluster": cluster, "computed": computed, "keptBy": kept_by})
-        };
+        let line = |path: &str, cluster: Value, computed: Value, kept_by: &str| json!({"object": "Node/n1", "path": path, "cluster": cluster, "computed": computed, "keptBy": kept_by});
         assert_eq!(
             lines("Node/n1", Some(&stored()), &wanted),
             [
-                line("/metadata/labels/kubernetes.io~1os", json!("windows"), json!("linux"), "admin"),
-                line("/status/capacity/memory", json!("1Gi"), json!("2Gi"), "kubelet"),
-                line("/status/conditions/Ready/status", json!("False"), json!("True"), "kubelet"),
-                line("/status/images", json!([{"names": ["a"]}]), json!([{"names": ["b"]}]), "kubelet"),
+                line(
+                    "/metadata/labels/kubernetes.io~1os",
+                    json!("windows"),
+                    json!("linux"),
+                    "admin"
+                ),
+                line(
+                    "/status/capacity/memory",
+                    json!("1Gi"),
+                    json!("2Gi"),
+                    "kubelet"
+                ),
+                line(
+                    "/status/conditions/Ready/status",
+                    json!("False"),
+                    json!("True"),
+                    "kubelet"
+                ),
+                line(
+                    "/status/images",
+                    json!([{"names": ["a"]}]),
+                    json!([{"names": ["b"]}]),
+                    "kubelet"
+                ),
             ]
+        );
+    }
+
+    #[test]
+    fn what_is_only_on_one_side_is_told_value_by_value() {
+        let mut wanted = stored();
+        wanted["status"]["conditions"] = json!([{"type": "Ready", "status": "False"}]);
+        wanted["status"]["features"] = json!({"supplementalGroupsPolicy": true});
+        let paths: Vec<Value> = lines("Node/n1", Some(&stored()), &wanted)
+            .iter()
+            .map(|line| line["path"].clone())
+            .collect();
+        assert_eq!(
+            paths,
+            ["/status/features/supplementalGroupsPolicy"],
+            "a condition without fields is nothing"
         );
     }
 
@@ -162,7 +215,10 @@ mod tests {
     #[test]
     fn an_object_that_is_not_there_is_one_line() {
         let lines = lines("Lease/n1", None, &json!({"spec": {}}));
-        assert_eq!(lines, [json!({"object": "Lease/n1", "path": "", "cluster": null,
-                                  "computed": {"spec": {}}, "keptBy": null})]);
+        assert_eq!(
+            lines,
+            [json!({"object": "Lease/n1", "path": "", "cluster": null,
+                                  "computed": {"spec": {}}, "keptBy": null})]
+        );
     }
 }

@@ -17,7 +17,12 @@ pub struct SecondOpinion {
 
 /// The lines of `-o explain` for the Node called `object` (`Node/n1`): one for each explanation whose value the Node
 /// has. Explanations of the same path belong to its values in their order.
-pub fn lines(object: &str, node: &Value, explanations: &[Explanation], second: &[SecondOpinion]) -> Vec<Value> {
+pub fn lines(
+    object: &str,
+    node: &Value,
+    explanations: &[Explanation],
+    second: &[SecondOpinion],
+) -> Vec<Value> {
     let mut used: Vec<(&str, usize)> = Vec::new();
     explanations
         .iter()
@@ -48,22 +53,46 @@ pub fn lines(object: &str, node: &Value, explanations: &[Explanation], second: &
 
 /// The same lines as a table for a person.
 pub fn table(lines: &[Value]) -> String {
-    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let text = |value: &Value| {
+        value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned)
+    };
     let mut rows = vec![["PATH", "VALUE", "RULE", "SOURCES", "NOTES"].map(str::to_owned)];
     for line in lines {
         let list = |key: &str| line[key].as_array().cloned().unwrap_or_default();
         let mut notes: Vec<String> = list("rejected")
             .iter()
-            .map(|rejected| format!("not {}: {}", text(&rejected["value"]), text(&rejected["reason"])))
+            .map(|rejected| {
+                format!(
+                    "not {}: {}",
+                    text(&rejected["value"]),
+                    text(&rejected["reason"])
+                )
+            })
             .collect();
         if line["stale"] == true {
             notes.push("left from an earlier reading".to_owned());
         }
         if line["second"]["agrees"] == false {
-            notes.push(format!("{} says {}", text(&line["second"]["reader"]), text(&line["second"]["value"])));
+            notes.push(format!(
+                "{} says {}",
+                text(&line["second"]["reader"]),
+                text(&line["second"]["value"])
+            ));
         }
-        let sources = list("sources").iter().map(text).collect::<Vec<_>>().join(" ");
-        rows.push([text(&line["path"]), text(&line["value"]), text(&line["rule"]), sources, notes.join("; ")]);
+        let sources = list("sources")
+            .iter()
+            .map(text)
+            .collect::<Vec<_>>()
+            .join(" ");
+        rows.push([
+            text(&line["path"]),
+            text(&line["value"]),
+            text(&line["rule"]),
+            sources,
+            notes.join("; "),
+        ]);
     }
     super::summary::columns(&rows)
 }
@@ -79,7 +108,10 @@ mod tests {
             path: path.to_owned(),
             rule: rule.to_owned(),
             sources: vec!["file:/proc/meminfo".to_owned()],
-            rejected: vec![Rejected { value: "192.0.2.9".to_owned(), reason: "loopback".to_owned() }],
+            rejected: vec![Rejected {
+                value: "192.0.2.9".to_owned(),
+                reason: "loopback".to_owned(),
+            }],
             stale: false,
         }
     }
@@ -87,9 +119,18 @@ mod tests {
     #[test]
     fn a_value_comes_with_its_sources_its_rule_and_the_second_opinion() {
         let node = json!({"status": {"capacity": {"memory": "1Gi"}}});
-        let second = SecondOpinion { path: "/status/capacity/memory", reader: "sysinfo", value: json!("2Gi") };
+        let second = SecondOpinion {
+            path: "/status/capacity/memory",
+            reader: "sysinfo",
+            value: json!("2Gi"),
+        };
         assert_eq!(
-            lines("Node/n1", &node, &[explanation("/status/capacity/memory", "capacity.memory")], &[second]),
+            lines(
+                "Node/n1",
+                &node,
+                &[explanation("/status/capacity/memory", "capacity.memory")],
+                &[second]
+            ),
             [json!({
                 "object": "Node/n1", "path": "/status/capacity/memory", "value": "1Gi",
                 "sources": ["file:/proc/meminfo"], "rule": "capacity.memory",
@@ -107,11 +148,21 @@ mod tests {
         let lines = lines(
             "Node/n1",
             &node,
-            &[explanation(path, "first"), explanation(path, "second"), explanation("/status/phase", "none")],
+            &[
+                explanation(path, "first"),
+                explanation(path, "second"),
+                explanation("/status/phase", "none"),
+            ],
             &[],
         );
         assert_eq!(lines.len(), 2);
-        assert_eq!((&lines[0]["rule"], &lines[0]["value"]), (&json!("first"), &json!("192.0.2.1")));
-        assert_eq!((&lines[1]["rule"], &lines[1]["value"]), (&json!("second"), &json!("2001:db8::1")));
+        assert_eq!(
+            (&lines[0]["rule"], &lines[0]["value"]),
+            (&json!("first"), &json!("192.0.2.1"))
+        );
+        assert_eq!(
+            (&lines[1]["rule"], &lines[1]["value"]),
+            (&json!("second"), &json!("2001:db8::1"))
+        );
     }
 }

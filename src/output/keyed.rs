@@ -4,8 +4,11 @@
 use serde_json::{Map, Value};
 
 /// The lists that have a merge key, by pointer.
-const MERGE_KEYS: [(&str, &str); 3] =
-    [("/status/conditions", "type"), ("/status/addresses", "type"), ("/metadata/ownerReferences", "uid")];
+const MERGE_KEYS: [(&str, &str); 3] = [
+    ("/status/conditions", "type"),
+    ("/status/addresses", "type"),
+    ("/metadata/ownerReferences", "uid"),
+];
 
 /// `object` with each list that has a merge key as a map by that key. A list that holds a key twice stays a list:
 /// such elements cannot be told apart by it.
@@ -39,16 +42,23 @@ pub fn values_at<'a>(object: &'a Value, pointer: &str) -> Vec<&'a Value> {
     let mut walked = String::new();
     for token in pointer.split('/').skip(1) {
         let name = token.replace("~1", "/").replace("~0", "~");
-        let key = MERGE_KEYS.iter().find(|(list, _)| *list == walked).map(|(_, key)| *key);
+        let key = MERGE_KEYS
+            .iter()
+            .find(|(list, _)| *list == walked)
+            .map(|(_, key)| *key);
         found = found
             .into_iter()
             .flat_map(|value| match (value, key) {
-                (Value::Array(list), Some(key)) => {
-                    list.iter().filter(|element| element[key] == name.as_str()).collect::<Vec<_>>()
-                }
-                (Value::Array(list), None) => {
-                    name.parse::<usize>().ok().and_then(|index| list.get(index)).into_iter().collect()
-                }
+                (Value::Array(list), Some(key)) => list
+                    .iter()
+                    .filter(|element| element[key] == name.as_str())
+                    .collect::<Vec<_>>(),
+                (Value::Array(list), None) => name
+                    .parse::<usize>()
+                    .ok()
+                    .and_then(|index| list.get(index))
+                    .into_iter()
+                    .collect(),
                 (value, _) => value.get(&name).into_iter().collect(),
             })
             .collect();
@@ -64,9 +74,16 @@ mod tests {
 
     #[test]
     fn elements_are_named_by_their_merge_key() {
-        let node = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}], "images": [1]}});
-        assert_eq!(keyed(&node), json!({"status": {"conditions": {"Ready": {"status": "True"}}, "images": [1]}}));
-        assert_eq!(values_at(&node, "/status/conditions/Ready/status"), [&json!("True")]);
+        let node =
+            json!({"status": {"conditions": [{"type": "Ready", "status": "True"}], "images": [1]}});
+        assert_eq!(
+            keyed(&node),
+            json!({"status": {"conditions": {"Ready": {"status": "True"}}, "images": [1]}})
+        );
+        assert_eq!(
+            values_at(&node, "/status/conditions/Ready/status"),
+            [&json!("True")]
+        );
         assert_eq!(values_at(&node, "/status/images/0"), [&json!(1)]);
         assert!(values_at(&node, "/status/conditions/Other/status").is_empty());
     }
@@ -85,6 +102,9 @@ mod tests {
     #[test]
     fn escaped_names_are_unescaped() {
         let node = json!({"metadata": {"labels": {"kubernetes.io/os": "linux"}}});
-        assert_eq!(values_at(&node, "/metadata/labels/kubernetes.io~1os"), [&json!("linux")]);
+        assert_eq!(
+            values_at(&node, "/metadata/labels/kubernetes.io~1os"),
+            [&json!("linux")]
+        );
     }
 }

@@ -15,7 +15,12 @@ pub struct SetterRow {
 }
 
 /// The table. `sent` pairs each request with what became of it.
-pub fn table(node_name: &str, role: &str, setters: &[SetterRow], sent: &[(ApiRequest, String)]) -> String {
+pub fn table(
+    node_name: &str,
+    role: &str,
+    setters: &[SetterRow],
+    sent: &[(ApiRequest, String)],
+) -> String {
     let mut text = format!("Node {node_name}, role {role}\n\n");
     let mut rows = vec![["SETTER", "OUTCOME", "MS"].map(str::to_owned)];
     for row in setters {
@@ -30,8 +35,15 @@ pub fn table(node_name: &str, role: &str, setters: &[SetterRow], sent: &[(ApiReq
     }
     let mut rows = vec![["REQUEST", "BYTES", "OUTCOME"].map(str::to_owned)];
     for (request, outcome) in sent {
-        let bytes = request.body.as_ref().map_or(0, |body| body.to_string().len());
-        rows.push([format!("{} {}", request.verb.name(), request.path), bytes.to_string(), outcome.clone()]);
+        let bytes = request
+            .body
+            .as_ref()
+            .map_or(0, |body| body.to_string().len());
+        rows.push([
+            format!("{} {}", request.verb.name(), request.path),
+            bytes.to_string(),
+            outcome.clone(),
+        ]);
     }
     text + &columns(&rows)
 }
@@ -43,12 +55,20 @@ fn milliseconds(took: Duration) -> String {
 
 /// Rows as columns, each as wide as its widest cell.
 pub fn columns<const N: usize>(rows: &[[String; N]]) -> String {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter()
+            .map(|row| row[column].chars().count())
+            .max()
+            .unwrap_or(0)
+    };
     let widths: Vec<usize> = (0..N).map(width).collect();
     let mut text = String::new();
     for row in rows {
-        let cells: Vec<String> =
-            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        let cells: Vec<String> = row
+            .iter()
+            .zip(&widths)
+            .map(|(cell, width)| format!("{cell:<width$}"))
+            .collect();
         text += cells.join("  ").trim_end();
         text.push('\n');
     }
@@ -63,8 +83,16 @@ mod tests {
     #[test]
     fn the_table_lines_up_and_names_what_went_wrong() {
         let rows = [
-            SetterRow { name: "addresses", fault: None, took: Duration::from_micros(1234) },
-            SetterRow { name: "ready", fault: Some("no reading".to_owned()), took: Duration::from_micros(7) },
+            SetterRow {
+                name: "addresses",
+                fault: None,
+                took: Duration::from_micros(1234),
+            },
+            SetterRow {
+                name: "ready",
+                fault: Some("no reading".to_owned()),
+                took: Duration::from_micros(7),
+            },
         ];
         assert_eq!(
             table("n1", "owner", &rows, &[]),

@@ -2,6 +2,7 @@ use super::*;
 use crate::source::Source;
 use crate::source::live::Live;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::ThreadId;
 use tokio::sync::oneshot::Receiver;
@@ -129,21 +130,27 @@ async fn more_calls_than_threads_wait_their_turn() {
 #[tokio::test]
 async fn a_call_that_never_got_a_thread_is_not_made_later() {
     let prober = Prober::new(1);
+    let made = Arc::new(AtomicBool::new(false));
     let (call, has_begun, release) = hanging();
     let running = prober.run("running", 2 * LONG, call);
     let waiting = async {
         has_begun.await.unwrap();
         tokio::time::pause();
+        let flag = Arc::clone(&made);
         let waited = prober
-            .run("waiting", LONG, || panic!("made after all"))
+            .run("waiting", LONG, move || flag.store(true, Ordering::SeqCst))
             .await;
         tokio::time::resume();
-        assert_eq!(waited, Err::<(), _>(ProbeError::NoThread));
+        assert_eq!(waited, Err(ProbeError::NoThread));
         release.send(()).unwrap();
     };
     let (ran, ()) = tokio::join!(running, waiting);
     ran.unwrap();
     assert_eq!(prober.run("waiting", LONG, || 1).await, Ok(1));
+    assert!(
+        !made.load(Ordering::SeqCst),
+        "calls are made in order, so it would have been"
+    );
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 //!
 //! A [`Recorder`] passes every question on to the source that it watches and keeps the answers; [`Recorder::finish`]
 //! writes them down. It asks nothing by itself but which links lie on the way to a file, so that a recording holds
-//! no more than was read. The layout is the one of the README: `root/` for the files, `recording.json` ([`format`])
+//! no more than was read. The layout is the one of the README: `root/` for the files, `recording.json` ([`mod@format`])
 //! for the rest.
 
 pub mod device;
@@ -10,9 +10,10 @@ pub mod format;
 pub mod question;
 mod write;
 
+pub use self::format::Cluster;
+
 use self::device::Device;
-use self::format::{Cluster, Cri, HostPath, KernelClock, Mountpoint, RuntimeConfig};
-use self::format::{Recording, VERSION};
+use self::format::{Cri, HostPath, KernelClock, Mountpoint, Recording, RuntimeConfig, VERSION};
 use self::question::{Fault, Question, normal_path};
 use super::resolve::{LastLink, Step, walk};
 use super::{CriMethod, Interface, Reason, Source, SourceError, Statfs, Uname};
@@ -20,7 +21,7 @@ use crate::cri;
 use k8s_openapi::jiff::Timestamp;
 use rustix::io::Errno;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::IpAddr;
 use std::num::NonZeroU64;
@@ -74,8 +75,8 @@ struct Seen {
     listings: BTreeMap<PathBuf, Vec<String>>,
     links: BTreeMap<PathBuf, PathBuf>,
     failures: BTreeMap<Question, Reason>,
-    /// How often a question is being asked at this moment.
-    pending: BTreeMap<Question, usize>,
+    /// What was asked and has not come back.
+    pending: BTreeSet<Question>,
     /// The answers that are not files, as they will be written.
     rest: Recording,
 }
@@ -125,12 +126,10 @@ impl Recorder {
         call: impl FnOnce() -> Result<T, SourceError>,
         keep: impl FnOnce(&mut Recording, &T),
     ) -> Result<T, SourceError> {
-        *self.seen().pending.entry(question.clone()).or_default() += 1;
+        self.seen().pending.insert(question.clone());
         let answer = call();
         let mut seen = self.seen();
-        if let Some(times) = seen.pending.get_mut(&question) {
-            *times -= 1;
-        }
+        seen.pending.remove(&question);
         match &answer {
             Ok(answer) => {
                 seen.failures.remove(&question);

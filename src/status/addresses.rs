@@ -1,7 +1,8 @@
 //! The addresses of the Node (`pkg/kubelet/nodestatus/setters.go`, `NodeAddress`).
 //!
-//! Which address it is decides [`mod@choose`]; this file decides whether it is nodelet's to say, and writes it. With an
-//! external cloud provider the addresses are the cloud's as soon as there are any.
+//! Which address it is decides [`mod@choose`]; this file decides whether it is nodelet's to say, and writes it. With a
+//! cloud provider the addresses are the cloud's as soon as there are any. A provider ID that nobody configured here
+//! tells of one as well: two writers would take turns otherwise.
 
 pub mod choose;
 pub mod usable;
@@ -24,8 +25,7 @@ const HOSTNAME: &str = "Hostname";
 pub fn set(inputs: &Inputs<'_>, node: &mut Node) -> Result<(), SetterError> {
     let configured = configured(inputs)?;
     annotate(inputs, &configured, node);
-    let published = published(node);
-    let Some(wanted) = wanted(inputs, &published, has_addresses(node))? else {
+    let Some(wanted) = wanted(inputs, node)? else {
         return Ok(());
     };
     let mut addresses: Vec<NodeAddress> = Vec::new();
@@ -61,13 +61,24 @@ fn configured(inputs: &Inputs<'_>) -> Result<Vec<IpAddr>, SetterError> {
     Ok(specified)
 }
 
+/// Whether a cloud controller looks after the addresses.
+fn is_in_cloud(inputs: &Inputs<'_>, node: &Node) -> bool {
+    let provider = node
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.provider_id.as_deref())
+        .unwrap_or_default();
+    let own = inputs.settings.provider_id.as_deref().unwrap_or_default();
+    inputs.settings.cloud_provider_external || (!provider.is_empty() && provider != own)
+}
+
 fn annotate(inputs: &Inputs<'_>, configured: &[IpAddr], node: &mut Node) {
     let settings = inputs.settings;
     let primary = settings
         .node_ips
         .first()
         .is_some_and(|ip| !ip.is_unspecified());
-    if settings.cloud_provider_external && primary {
+    if is_in_cloud(inputs, node) && primary {
         let ips: Vec<_> = configured
             .iter()
             .map(|ip| ip.to_canonical().to_string())
@@ -80,21 +91,16 @@ fn annotate(inputs: &Inputs<'_>, configured: &[IpAddr], node: &mut Node) {
 }
 
 /// The addresses to publish beside the host name; `None` where they are the cloud's.
-fn wanted(
-    inputs: &Inputs<'_>,
-    published: &[IpAddr],
-    has_addresses: bool,
-) -> Result<Option<Choice>, SetterError> {
-    let settings = inputs.settings;
-    if settings.cloud_provider_external {
-        if has_addresses {
+fn wanted(inputs: &Inputs<'_>, node: &Node) -> Result<Option<Choice>, SetterError> {
+    if is_in_cloud(inputs, node) {
+        if has_addresses(node) {
             return Ok(None);
         }
-        if settings.node_ips.is_empty() {
+        if inputs.settings.node_ips.is_empty() {
             return Ok(Some(Choice::nothing("addresses.cloudProvider")));
         }
     }
-    choose(inputs, published).map(Some).map_err(|error| {
+    choose(inputs, &published(node)).map(Some).map_err(|error| {
         SetterError(format!(
             "can't get ip address of node {}. error: {error}",
             inputs.node_name
@@ -123,34 +129,35 @@ fn published(node: &Node) -> Vec<IpAddr> {
         .collect()
 }
 
-/// Where the addresses come from, and which were not taken.
+/// Where the addresses come from, one explanation for each, and which were not taken.
 pub fn explain(inputs: &Inputs<'_>, node: &Node) -> Vec<Explanation> {
     let snapshot = inputs.snapshot;
     if configured(inputs).is_err() {
         return Vec::new();
     }
-    let Ok(Some(choice)) = wanted(inputs, &published(node), has_addresses(node)) else {
+    let Ok(Some(choice)) = wanted(inputs, node) else {
         return Vec::new();
     };
-    let hostname = Explanation::ruled("/status/addresses/Hostname/address", "addresses.hostname")
-        .with_reading(&snapshot.hostname);
-    if choice.addresses.is_empty() {
-        return vec![hostname];
+    let mut explained = Vec::new();
+    for _ in &choice.addresses {
+        let mut internal = Explanation::ruled("/status/addresses/InternalIP/address", choice.rule);
+        if let Some(key) = choice.setting {
+            internal = internal.with_setting(key);
+        }
+        internal = internal.with_reading(&snapshot.interfaces);
+        internal = match choice.rule {
+            choose::LOOKUP => internal.with_reading(&snapshot.lookup),
+            choose::DEFAULT_ROUTE | choose::INTERFACE_SCAN => internal
+                .with_reading(&snapshot.lookup)
+                .with_reading(&snapshot.routes),
+            _ => internal,
+        };
+        internal.rejected.extend(choice.rejected.iter().cloned());
+        explained.push(internal);
     }
-    let mut internal = Explanation::ruled("/status/addresses/InternalIP/address", choice.rule);
-    if let Some(key) = choice.setting {
-        internal = internal.with_setting(key);
-    }
-    internal.rejected = choice.rejected;
-    internal = internal.with_reading(&snapshot.interfaces);
-    internal = match choice.rule {
-        choose::LOOKUP => internal.with_reading(&snapshot.lookup),
-        choose::DEFAULT_ROUTE | choose::INTERFACE_SCAN => internal
-            .with_reading(&snapshot.lookup)
-            .with_reading(&snapshot.routes),
-        _ => internal,
-    };
-    vec![internal, hostname]
+    let hostname = Explanation::ruled("/status/addresses/Hostname/address", "addresses.hostname");
+    explained.push(hostname.with_reading(&snapshot.hostname));
+    explained
 }
 
 #[cfg(test)]

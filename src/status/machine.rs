@@ -98,7 +98,9 @@ fn read_capacity(inputs: &Inputs<'_>, missing: &mut Missing) -> BTreeMap<String,
     if let Some(memory) = memory {
         put(MEMORY, memory);
     }
-    if let Some(filesystem) = missing.take("root filesystem", &snapshot.root_filesystem) {
+    if settings.local_storage_capacity_isolation
+        && let Some(filesystem) = missing.take("root filesystem", &snapshot.root_filesystem)
+    {
         if filesystem.capacity_bytes == 0 {
             // A size of 0 would have every pod evicted.
             missing.note(format!("root filesystem: {} has no size", filesystem.path));
@@ -227,11 +229,13 @@ fn explain_capacity(inputs: &Inputs<'_>) -> Vec<(String, Explanation)> {
         over.memory.is_some(),
         &snapshot.memory,
     ));
-    explained.extend(explain_reading(
-        EPHEMERAL_STORAGE,
-        false,
-        &snapshot.root_filesystem,
-    ));
+    if settings.local_storage_capacity_isolation {
+        explained.extend(explain_reading(
+            EPHEMERAL_STORAGE,
+            false,
+            &snapshot.root_filesystem,
+        ));
+    }
     for pages in snapshot.huge_pages.get().into_iter().flatten() {
         explained.extend(explain_reading(
             &huge_pages_name(pages),

@@ -25,7 +25,7 @@ const RUNTIME_DOWN: &str = "container runtime is down";
 const RUNTIME_NEVER_CHECKED: &str = "container runtime status check may not have completed yet";
 const NETWORK_UNKNOWN: &str = "network state unknown";
 
-/// Without these in its capacity a Node is of no use to the scheduler.
+/// Without these in its capacity a Node is of no use to the scheduler; storage counts only where it is isolated.
 const REQUIRED_CAPACITY: [&str; 4] = [CPU, MEMORY, PODS, EPHEMERAL_STORAGE];
 
 /// Sets Ready. It looks at the capacity, so it comes after the machine's own setter. Reason and message are those of
@@ -33,7 +33,7 @@ const REQUIRED_CAPACITY: [&str; 4] = [CPU, MEMORY, PODS, EPHEMERAL_STORAGE];
 pub fn set(inputs: &Inputs<'_>, node: &mut Node) -> Result<(), SetterError> {
     let mut problems = runtime_problems(inputs);
     problems.extend(inputs.shutdown.map(str::to_owned));
-    problems.extend(missing_capacity(node));
+    problems.extend(missing_capacity(inputs, node));
     let (status, reason, message) = match aggregate(problems) {
         Some(message) => (FALSE, NOT_READY_REASON, message),
         None => (TRUE, IS_READY.reason, IS_READY.message.to_owned()),
@@ -91,16 +91,18 @@ fn text_of(condition: &RuntimeCondition) -> String {
     format!("{kind}={status} reason:{reason} message:{message}")
 }
 
-fn missing_capacity(node: &Node) -> Option<String> {
+fn missing_capacity(inputs: &Inputs<'_>, node: &Node) -> Option<String> {
     let capacity = node
         .status
         .as_ref()
         .and_then(|status| status.capacity.as_ref());
+    let isolation = inputs.settings.local_storage_capacity_isolation;
+    let wanted = |name: &str| name != EPHEMERAL_STORAGE || isolation;
     let there = |name: &str| capacity.is_some_and(|capacity| capacity.contains_key(name));
-    let missing: Vec<_> = REQUIRED_CAPACITY
+    let missing = REQUIRED_CAPACITY
         .into_iter()
-        .filter(|name| !there(name))
-        .collect();
+        .filter(|name| wanted(name) && !there(name));
+    let missing: Vec<_> = missing.collect();
     let names = missing.join(", ");
     (!missing.is_empty()).then(|| format!("missing node capacity for resources: {names}"))
 }

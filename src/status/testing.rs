@@ -6,6 +6,7 @@ use crate::eviction::signals::Pressures;
 use crate::gather::{Reading, RuntimeReadings, Snapshot};
 use crate::source::{Interface, InterfaceAddress};
 use k8s_openapi::jiff::Timestamp;
+use std::collections::BTreeSet;
 
 /// What [`Inputs`] borrow from.
 #[derive(Debug, Clone)]
@@ -25,7 +26,12 @@ impl World {
         Self {
             now: at(0),
             node_name: "hostname",
-            settings: Settings::default(),
+            settings: Settings {
+                eviction_hard: Vec::new(),
+                node_status_max_images: None,
+                setters_disabled: BTreeSet::new(),
+                ..Settings::default()
+            },
             snapshot: Snapshot::default(),
             pressures: Pressures::default(),
             runtime_seen: false,

@@ -1,12 +1,16 @@
 //! What runs on the machine: kernel, distribution, runtime, agent, and the platform in Go's names
 //! (`pkg/kubelet/nodestatus/setters.go`, `VersionInfo` and `GoRuntime`).
 //!
-//! Where a version cannot be read the stored one stays; kubelet writes `Unknown` over it.
+//! Where a version cannot be read the stored one stays, and only a Node without one says `Unknown`; kubelet writes
+//! `Unknown` over what was known.
 
 use super::{Explanation, Inputs, Missing, SetterError, node_info_of};
 use crate::cri::RuntimeVersion;
 use crate::host::os::{go_arch, go_os};
 use k8s_openapi::api::core::v1::Node;
+
+/// A version that nobody knows.
+const UNKNOWN: &str = "Unknown";
 
 /// Sets `nodeInfo.kernelVersion`, `osImage`, `containerRuntimeVersion` and `kubeletVersion`, and empties
 /// `kubeProxyVersion`, which nobody knows.
@@ -16,9 +20,13 @@ pub fn set(inputs: &Inputs<'_>, node: &mut Node) -> Result<(), SetterError> {
     let info = node_info_of(node);
     if let Some(uname) = missing.take("uname", &snapshot.uname) {
         info.kernel_version.clone_from(&uname.release);
+    } else if info.kernel_version.is_empty() {
+        UNKNOWN.clone_into(&mut info.kernel_version);
     }
     if let Some(image) = missing.take("os-release", &snapshot.os_image) {
         info.os_image.clone_from(image);
+    } else if info.os_image.is_empty() {
+        UNKNOWN.clone_into(&mut info.os_image);
     }
     if let Some(runtime) = &snapshot.runtime
         && let Some(version) = missing.take("container runtime", &runtime.version)
@@ -39,7 +47,7 @@ fn runtime_version(runtime: &RuntimeVersion) -> String {
     format!(
         "{}://{}",
         runtime.name,
-        version.as_deref().unwrap_or("Unknown")
+        version.as_deref().unwrap_or(UNKNOWN)
     )
 }
 

@@ -45,7 +45,10 @@ impl ClusterAccess {
     pub async fn send(&self, request: &ApiRequest) -> Result<Value, Failure> {
         match self {
             Self::Live(api) => api.send(request).await,
-            Self::None | Self::Recorded(_) => Err(Failure::new(Kind::Other, "there is no apiserver to send to")),
+            Self::None | Self::Recorded(_) => Err(Failure::new(
+                Kind::Other,
+                "there is no apiserver to send to",
+            )),
         }
     }
 }

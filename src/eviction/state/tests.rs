@@ -278,9 +278,9 @@ fn test_thresholds_first_observed_at() {
     let high = left(signal, bytes("2Gi"), bytes("4Gi"));
     assert_eq!(since(&state), None);
     state.pass(MINUTE, &thresholds, PERIOD, &low);
-    assert_eq!(since(&state), Some(MINUTE), "new");
+    assert_eq!(since(&state), Some(Duration::ZERO), "new");
     state.pass(2 * MINUTE, &thresholds, PERIOD, &low);
-    assert_eq!(since(&state), Some(MINUTE), "seen before");
+    assert_eq!(since(&state), Some(Duration::ZERO), "seen before");
     state.pass(3 * MINUTE, &thresholds, PERIOD, &high);
     assert_eq!(since(&state), None, "left");
 }
@@ -429,7 +429,9 @@ fn a_new_process_holds_what_the_node_has_from_its_transition_time() {
     ] {
         let node = node_under(status, now - SignedDuration::from_secs(age_secs));
         let mut state = State::from_node(&node, now, PERIOD);
-        let at = Duration::from_secs(elapsed_secs);
+        // The process has been up for a while when it makes its first pass.
+        state.pass(MINUTE, &thresholds, PERIOD, &enough);
+        let at = MINUTE + Duration::from_secs(elapsed_secs);
         let reported = state.pass(at, &thresholds, PERIOD, &enough);
         assert_eq!(
             reported.memory, expected,

@@ -95,16 +95,15 @@ fn unread(tree: &mut Tree, seen: &Seen) -> Vec<InnerPath> {
             unread.insert(directory.clone());
         }
     }
-    // One that has another below it needs no mention.
-    let unread: Vec<PathBuf> = unread
-        .iter()
-        .filter(|path| {
-            !unread
-                .iter()
-                .any(|other| other != *path && other.starts_with(path))
-        })
-        .cloned()
-        .collect();
+    // One that has another below it needs no mention; in their order, what is below a path comes right after it.
+    let mut unread: Vec<PathBuf> = unread.into_iter().collect();
+    unread.dedup_by(|below, path| {
+        let mentioned = below.starts_with(&*path);
+        if mentioned {
+            std::mem::swap(below, path);
+        }
+        mentioned
+    });
     for path in &unread {
         tree.insert(path);
     }
@@ -137,8 +136,9 @@ fn errors(tree: &Tree, has_runtime: bool, seen: &Seen) -> BTreeMap<Question, Fau
         };
         Some((question.clone(), Fault::Errno(errno)))
     });
-    let pending = seen.pending.iter().filter(|(_, times)| **times > 0);
-    failed
-        .chain(pending.map(|(question, _)| (question.clone(), Fault::Hang)))
-        .collect()
+    let pending = seen
+        .pending
+        .iter()
+        .map(|question| (question.clone(), Fault::Hang));
+    failed.chain(pending).collect()
 }

@@ -7,10 +7,11 @@
 //! leaves by nothing else or the name resolves to nothing else.
 
 use super::usable::{is_from_hardware, is_inner, owner, unfit, unsettled, validate};
+use crate::config::node_ip::{Cidr, parse_ip};
 use crate::gather::Reading;
 use crate::source::{Interface, InterfaceAddress};
 use crate::status::{Inputs, Rejected};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
 /// `nodeIP` names it.
 pub const NODE_IP: &str = "addresses.nodeIP";
@@ -126,11 +127,10 @@ impl<'a> Search<'a> {
             return Ok((vec![ip], NODE_IP_INTERFACE, Some("nodeIPInterface")));
         }
         if !settings.node_ip_cidrs.is_empty() {
-            let ips =
-                self.within(&|ip| settings.node_ip_cidrs.iter().any(|cidr| cidr.contains(ip)))?;
+            let ips = self.within(&settings.node_ip_cidrs)?;
             return Ok((ips, NODE_IP_CIDR, Some("nodeIPCIDR")));
         }
-        if let Some(ip) = parse_lenient(inputs.node_name) {
+        if let Some(ip) = parse_ip(inputs.node_name) {
             return Ok((vec![ip], HOSTNAME_LITERAL, None));
         }
         if settings.node_ips.is_empty()
@@ -167,25 +167,33 @@ impl<'a> Search<'a> {
             .ok_or_else(|| format!("no acceptable address on interface {name:?}"))
     }
 
-    /// The best address of each family that lies in a configured network.
-    fn within(&mut self, inside: &dyn Fn(IpAddr) -> bool) -> Result<Vec<IpAddr>, String> {
-        let interfaces = self.interfaces.required()?;
+    /// The best address in each configured network.
+    fn within(&mut self, networks: &[Cidr]) -> Result<Vec<IpAddr>, String> {
+        let up = self
+            .interfaces
+            .required()?
+            .iter()
+            .filter(|interface| interface.up);
+        let addresses: Vec<_> = up.flat_map(|interface| &interface.addresses).collect();
         let mut chosen = Vec::new();
-        for family in self.families {
-            let candidates = interfaces
+        for network in networks {
+            let inside = addresses
                 .iter()
-                .filter(|interface| interface.up)
-                .flat_map(|interface| &interface.addresses);
-            let candidates: Vec<_> = candidates
-                .filter(|known| inside(known.address.to_canonical()))
-                .collect();
-            chosen.extend(self.best(&candidates, family));
+                .filter(|known| network.contains(known.address));
+            let family = if network.is_ipv6() {
+                Family::V6
+            } else {
+                Family::V4
+            };
+            match self.best(inside.copied(), family) {
+                Some(ip) => chosen.push(ip),
+                None => self.reject(network.to_string(), "no acceptable address lies in it"),
+            }
         }
         if chosen.is_empty() {
-            Err("no acceptable address in nodeIPCIDR".to_owned())
-        } else {
-            Ok(chosen)
+            return Err("no acceptable address in nodeIPCIDR".to_owned());
         }
+        Ok(chosen)
     }
 
     /// The first published address that would still be acceptable.
@@ -301,13 +309,16 @@ impl<'a> Search<'a> {
             self.reject(interface.name.clone(), "the interface is down");
             return None;
         }
-        self.best(&interface.addresses.iter().collect::<Vec<_>>(), family)
+        self.best(interface.addresses.iter(), family)
     }
 
     /// The first fit address, one that somebody gave before one that was made up.
-    fn best(&mut self, candidates: &[&InterfaceAddress], family: Family) -> Option<IpAddr> {
+    fn best<'b>(
+        &mut self,
+        candidates: impl Iterator<Item = &'b InterfaceAddress>,
+        family: Family,
+    ) -> Option<IpAddr> {
         let fit = candidates
-            .iter()
             .filter(|known| Family::of(known.address) == family)
             .filter(|known| self.reject_for(known.address, unfit(known)));
         let best = fit.min_by_key(|known| (known.secondary, is_from_hardware(known.address)))?;
@@ -330,32 +341,5 @@ impl<'a> Search<'a> {
         if !self.rejected.contains(&rejected) {
             self.rejected.push(rejected);
         }
-    }
-}
-
-/// A host name that is an address. Leading zeros are decimal, as in Go's older parser that kubelet keeps.
-fn parse_lenient(name: &str) -> Option<IpAddr> {
-    let parts: Vec<&str> = name.split('.').collect();
-    let Ok(parts) = <[&str; 4]>::try_from(parts) else {
-        return name
-            .parse::<Ipv6Addr>()
-            .ok()
-            .map(|ip| IpAddr::V6(ip).to_canonical());
-    };
-    let octets = parts.map(|part| {
-        let digits = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-        digits
-            .then(|| part.trim_start_matches('0'))
-            .and_then(|part| {
-                if part.is_empty() {
-                    Some(0)
-                } else {
-                    part.parse::<u8>().ok()
-                }
-            })
-    });
-    match octets {
-        [Some(a), Some(b), Some(c), Some(d)] => Some(Ipv4Addr::new(a, b, c, d).into()),
-        _ => name.parse().ok(),
     }
 }

@@ -1,11 +1,12 @@
 use super::choose::{self, choose};
 use super::usable::validate;
 use super::{PROVIDED_NODE_IP, explain, set};
+use crate::config::node_ip::Cidr;
 use crate::gather::Reading;
 use crate::host::network::{Route, Routes};
 use crate::source::{Interface, InterfaceAddress};
 use crate::status::testing::{World, address, interface};
-use k8s_openapi::api::core::v1::{Node, NodeAddress, NodeStatus};
+use k8s_openapi::api::core::v1::{Node, NodeAddress, NodeSpec, NodeStatus};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 fn ip(text: &str) -> IpAddr {
@@ -155,11 +156,8 @@ fn test_node_address() {
         };
         set(&world.inputs(), &mut node).unwrap();
         assert_eq!(listed(&node), expected, "{row}");
-        assert_eq!(
-            annotation(&node).unwrap_or_default(),
-            annotation_after,
-            "{row}: annotation"
-        );
+        let annotation_after = Some(annotation_after).filter(|value| !value.is_empty());
+        assert_eq!(annotation(&node), annotation_after, "{row}: annotation");
     }
 }
 
@@ -195,6 +193,17 @@ fn test_node_address_no_cloud_provider() {
         );
         assert_eq!(listed(&node), expected, "{node_ips:?}");
     }
+}
+
+#[test]
+fn an_all_zeros_secondary_node_ip_is_as_good_as_none() {
+    let mut world = host(&["10.1.1.1/24", "fd01::1234/64"]);
+    world.settings.node_ips = ips(&["10.1.1.1", "::"]);
+    world.settings.cloud_provider_external = true;
+    let mut node = Node::default();
+    set(&world.inputs(), &mut node).unwrap();
+    assert_eq!(listed(&node), ["InternalIP 10.1.1.1", "H"]);
+    assert_eq!(annotation(&node), Some("10.1.1.1"));
 }
 
 #[test]
@@ -602,6 +611,32 @@ fn c58_a_vpn_that_comes_up_does_not_win() {
 }
 
 #[test]
+fn a_configured_family_counts_more_than_what_is_published() {
+    let mut world = host(&["192.0.2.20/24", "2001:db8::20/64"]);
+    world.settings.node_ips = ips(&["::"]);
+    let chosen = chosen(&world, &["192.0.2.20"]);
+    assert_eq!(chosen, Ok(one("2001:db8::20", choose::DEFAULT_ROUTE)));
+}
+
+#[test]
+fn the_primary_address_of_an_interface_comes_before_its_secondary_ones() {
+    let secondary = InterfaceAddress {
+        secondary: true,
+        ..address("192.0.2.30/24")
+    };
+    let addresses = vec![secondary, address("192.0.2.20/24")];
+    let mut world = host(&[]);
+    world.interfaces(&[Interface {
+        addresses,
+        ..interface("eth0", &[])
+    }]);
+    assert_eq!(
+        chosen(&world, &[]),
+        Ok(one("192.0.2.20", choose::DEFAULT_ROUTE))
+    );
+}
+
+#[test]
 fn c59_a_configured_address_that_is_gone_costs_only_the_addresses() {
     let mut world = host(&["192.0.2.141/24"]);
     let mut node = node_with(&[("InternalIP", "192.0.2.140"), ("Hostname", "hostname")]);
@@ -643,6 +678,32 @@ fn c62_the_addresses_of_a_cloud_stay() {
 }
 
 #[test]
+fn a_provider_id_of_another_makes_the_addresses_the_clouds() {
+    for (stored, configured, expected) in [
+        ("", "", "192.0.2.1"),
+        ("cloud://n1", "", "198.51.100.1"),
+        ("cloud://n1", "cloud://n1", "192.0.2.1"),
+        ("cloud://n1", "own://n1", "198.51.100.1"),
+    ] {
+        let mut world = host(&["192.0.2.1/24"]);
+        world.settings.provider_id = Some(configured.to_owned());
+        let mut node = node_with(&[("InternalIP", "198.51.100.1")]);
+        let provider_id = Some(stored.to_owned());
+        node.spec = Some(NodeSpec {
+            provider_id,
+            ..NodeSpec::default()
+        });
+        set(&world.inputs(), &mut node).unwrap();
+        let expected = format!("InternalIP {expected}");
+        assert_eq!(
+            listed(&node)[0],
+            expected,
+            "{stored:?} on the Node, {configured:?} configured"
+        );
+    }
+}
+
+#[test]
 fn an_interface_or_a_network_can_be_configured() {
     let mut world = host(&["192.0.2.1/24", "2001:db8::1/64"]);
     let eth1 = interface("wg0", &["198.51.100.9/24", "fd00::9/64"]);
@@ -663,6 +724,32 @@ fn an_interface_or_a_network_can_be_configured() {
         chosen(&world, &[]),
         Err("there is no interface \"eth9\"".to_owned())
     );
+    world.settings.node_ip_interface = None;
+    world.settings.node_ips.clear();
+    for (networks, expected) in [
+        (&["198.51.100.0/24"][..], Ok(vec!["198.51.100.9"])),
+        (
+            &["fd00::/8", "192.0.2.0/24"],
+            Ok(vec!["fd00::9", "192.0.2.1"]),
+        ),
+        (&["fd01::/16", "192.0.2.0/24"], Ok(vec!["192.0.2.1"])),
+        (
+            &["203.0.113.0/24"],
+            Err("no acceptable address in nodeIPCIDR".to_owned()),
+        ),
+    ] {
+        world.settings.node_ip_cidrs = networks
+            .iter()
+            .map(|text| Cidr::parse(text).unwrap())
+            .collect();
+        let expected = expected.map(|ips| {
+            (
+                ips.into_iter().map(str::to_owned).collect(),
+                choose::NODE_IP_CIDR,
+            )
+        });
+        assert_eq!(chosen(&world, &["192.0.2.1"]), expected, "{networks:?}");
+    }
 }
 
 #[test]
@@ -686,4 +773,16 @@ fn the_explanation_names_the_rule_and_the_refused() {
             .contains(&"file:/proc/net/route".to_owned())
     );
     assert!(explained[0].rejected.iter().any(|r| r.value == "127.0.1.1"));
+}
+
+#[test]
+fn each_of_two_addresses_is_explained() {
+    let mut world = host(&["192.0.2.13/24", "2001:db8::13/64"]);
+    world.settings.node_ips = ips(&["192.0.2.13", "2001:db8::13"]);
+    let explained = explain(&world.inputs(), &Node::default());
+    let rules: Vec<_> = explained.iter().map(|e| e.rule.as_str()).collect();
+    assert_eq!(
+        rules,
+        ["addresses.nodeIP", "addresses.nodeIP", "addresses.hostname"]
+    );
 }

@@ -160,6 +160,19 @@ fn test_machine_info_m8_ephemeral_storage() {
 }
 
 #[test]
+fn test_machine_info_m9_without_local_storage_isolation() {
+    // kubelet leaves the key out of the capacity that it hands to this setter; nodelet leaves it out here.
+    let mut world = world();
+    world.settings.local_storage_capacity_isolation = false;
+    world.snapshot.root_filesystem = Reading::of(Filesystem {
+        capacity_bytes: 5000,
+        ..Filesystem::default()
+    });
+    let capacity = done(&world, Node::default()).capacity.unwrap();
+    assert!(!capacity.contains_key("ephemeral-storage"));
+}
+
+#[test]
 fn test_machine_info_m12_extended_resource_without_capacity() {
     let node = stored(&[], &[("example.com/extended", "1"), ("foreign", "1")]);
     let allocatable = done(&world(), node).allocatable.unwrap();
@@ -393,10 +406,7 @@ fn an_override_replaces_the_reading() {
 fn kubelet_capture_of_this_kind_of_machine() {
     // What kubelet 1.36.3 wrote on a machine with these readings and its default thresholds.
     let mut world = world();
-    world.settings = Settings {
-        max_pods: 110,
-        ..defaults()
-    };
+    world.settings = Settings::default();
     let snapshot = &mut world.snapshot;
     snapshot.memory = Reading::of(Memory {
         total_bytes: 24_683_656 * 1024,
@@ -438,27 +448,6 @@ fn kubelet_capture_of_this_kind_of_machine() {
             ("pods", "110"),
         ],
     );
-}
-
-/// kubelet's default hard thresholds that reserve something.
-fn defaults() -> Settings {
-    use crate::eviction::thresholds::{Signal, Threshold, ThresholdValue};
-    let hard = |signal, value| Threshold {
-        signal,
-        value,
-        grace_period: None,
-        min_reclaim: None,
-    };
-    Settings {
-        eviction_hard: vec![
-            hard(
-                Signal::MemoryAvailable,
-                ThresholdValue::Quantity(Quantity::parse("100Mi").unwrap()),
-            ),
-            hard(Signal::NodefsAvailable, ThresholdValue::Percentage(0.1)),
-        ],
-        ..Settings::default()
-    }
 }
 
 #[test]

@@ -111,6 +111,16 @@ fn test_ready_condition() {
         0,
     );
     check("Y6", &fine, Node::default(), "False", none, 0);
+    let mut shared = World::new();
+    shared.settings.local_storage_capacity_isolation = false;
+    check(
+        "Y7",
+        &shared,
+        node(&["cpu", "memory", "pods"]),
+        "True",
+        FINE,
+        0,
+    );
     check("Y8", &fine, with_ready("False"), "True", FINE, 0);
     check(
         "Y9",
