@@ -336,7 +336,10 @@ impl StatusLoop {
                 .send::<Node>(&ApiRequest::get_node(&self.node_name))
                 .await
             {
-                Ok(node) => Arc::new(node),
+                Ok(node) => {
+                    self.cache.saw(node.clone());
+                    Arc::new(node)
+                }
                 Err(failure) if failure.kind == Kind::NotFound => {
                     self.cache.saw_none();
                     return Ok(Ok(Step::NoNode));
