@@ -244,12 +244,7 @@ impl SyncOnce {
         let none = Node::default();
         let transition_period = settings.eviction_pressure_transition_period;
         let mut state = State::for_one_pass(stored.unwrap_or(&none), now, transition_period);
-        let thresholds: Vec<_> = settings
-            .eviction_hard
-            .iter()
-            .chain(&settings.eviction_soft)
-            .cloned()
-            .collect();
+        let thresholds = settings.thresholds();
         let pressures = state.pass(
             std::time::Duration::ZERO,
             &thresholds,

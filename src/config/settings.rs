@@ -241,6 +241,13 @@ const fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
+impl Settings {
+    /// All eviction thresholds, hard ones first.
+    pub fn thresholds(&self) -> Vec<Threshold> {
+        self.eviction_hard.iter().chain(&self.eviction_soft).cloned().collect()
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {

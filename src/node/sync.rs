@@ -226,12 +226,7 @@ impl StatusLoop {
             .memory
             .pressure
             .get_or_insert_with(|| State::from_node(node, now, transition_period));
-        let thresholds: Vec<_> = settings
-            .eviction_hard
-            .iter()
-            .chain(&settings.eviction_soft)
-            .cloned()
-            .collect();
+        let thresholds = settings.thresholds();
         state.pass(elapsed, &thresholds, transition_period, &observe(snapshot))
     }
 

@@ -57,8 +57,10 @@ pub struct Entry {
     pub stage_timestamp: MicroTime,
 }
 
+/// Who asked; nobody's name where the credential was refused.
 #[derive(Debug, Clone, Deserialize)]
 pub struct User {
+    #[serde(default)]
     pub username: String,
     #[serde(default)]
     pub groups: Vec<String>,
@@ -106,6 +108,12 @@ impl Audit {
     /// Long-running requests (watches) at their begin; their end is a finished request like any other.
     pub fn started(mut self) -> Self {
         self.stage = "ResponseStarted";
+        self
+    }
+
+    /// Requests whose handling broke off: the apiserver panicked, or the client went away before its answer.
+    pub fn panicked(mut self) -> Self {
+        self.stage = "Panic";
         self
     }
 

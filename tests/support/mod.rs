@@ -12,6 +12,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
+    clippy::print_stdout,
     clippy::disallowed_methods,
     reason = "a helper that fails fails the test, and real processes run on real time"
 )]
@@ -20,11 +21,18 @@ pub mod assets;
 pub mod audit;
 pub mod client;
 pub mod controlplane;
+pub mod daemon;
 pub mod nodelet;
+pub mod nodes;
 pub mod oracle;
 pub mod pki;
 pub mod process;
+pub mod proxy;
 pub mod scratch;
+<<<<<<< HEAD
 pub mod scripted;
 pub mod time;
+=======
+pub mod statuses;
+>>>>>>> aedc884e6079225a8a0527aedc0fbbe546bfc802
 pub mod wait;

@@ -5,11 +5,15 @@ use std::io::{ErrorKind, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
 use super::process;
+use super::wait::eventually;
+
+/// Generous, because a busy machine with two cores runs the other tests beside it.
+const SOON: Duration = Duration::from_mins(1);
 
 /// What the surroundings of the tests must not tell nodelet.
 const FORGOTTEN: [&str; 6] = [
@@ -46,6 +50,27 @@ impl Nodelet {
         let mut command = process::command(env!("CARGO_BIN_EXE_nodelet"));
         for name in FORGOTTEN {
             command.env_remove(name);
+        }
+        Self { command }
+    }
+
+    /// Through `wrapper`, a command that ends by replacing itself with the one that its last arguments name.
+    pub fn under(self, wrapper: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
+        let mut wrapper = wrapper.into_iter();
+        let mut command = process::command(wrapper.next().expect("a wrapper has a name"));
+        command.args(wrapper);
+        // All but the part that process::command adds to each.
+        command.args(
+            self.command
+                .get_args()
+                .skip_while(|arg| *arg != "--")
+                .skip(1),
+        );
+        for (name, value) in self.command.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
         }
         Self { command }
     }
@@ -115,6 +140,35 @@ impl Running {
         match process::wait(&mut self.child, timeout) {
             Some(status) => status,
             None => panic!("nodelet still runs after {timeout:?}:\n{}", self.stderr()),
+        }
+    }
+
+    /// Waits until `condition` gives a value. Panics, with what nodelet wrote to stderr, when nodelet ends before or
+    /// that takes too long.
+    #[track_caller]
+    pub fn eventually<T>(&mut self, what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
+        let start = Instant::now();
+        let met = eventually(Duration::MAX, what, || {
+            if let Some(value) = condition() {
+                return Some(Ok(value));
+            }
+            match self.status() {
+                Some(status) => Some(Err(format!("nodelet ended ({status})"))),
+                None if start.elapsed() > SOON => Some(Err(format!("waited {SOON:?} in vain"))),
+                None => None,
+            }
+        });
+        match met {
+            Ok(value) => value,
+            Err(failure) => panic!("{failure} before: {what}:\n{}", self.stderr()),
+        }
+    }
+
+    /// Panics when nodelet has ended.
+    #[track_caller]
+    pub fn assert_running(&mut self) {
+        if let Some(status) = self.status() {
+            panic!("nodelet ended ({status}):\n{}", self.stderr());
         }
     }
 

@@ -3,12 +3,16 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType,
     ExtendedKeyUsagePurpose, IsCa, KeyPair, KeyUsagePurpose,
 };
 use serde_json::json;
+
+/// When every certificate begins: 1975-01-01, as rcgen has it.
+const NOT_BEFORE: Duration = Duration::from_hours(43_824);
 
 /// One certificate authority for servers and clients, with every file under one directory.
 pub struct Pki {
@@ -92,13 +96,38 @@ impl Pki {
         self.file(&name)
     }
 
-    fn issue(&self, file: &str, mut params: CertificateParams, name: &str, group: Option<&str>) {
+    /// Puts a new certificate and key for `user` in `groups` in the place of what `user` had, each file in one step.
+    /// It is good for `lifetime` from now.
+    pub fn renew(&self, user: &str, groups: &[&str], lifetime: Duration) {
+        let _writing = self.writing.lock().expect("no earlier caller panicked");
+        let mut params = CertificateParams::default();
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        let end = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .expect("a clock after 1970")
+            + lifetime;
+        params.not_after = params.not_before + end.saturating_sub(NOT_BEFORE);
+        self.issue_to(&format!("{user}.new"), params, user, groups);
+        for kind in ["crt", "key"] {
+            fs::rename(
+                self.file(&format!("{user}.new.{kind}")),
+                self.file(&format!("{user}.{kind}")),
+            )
+            .expect("replace a file");
+        }
+    }
+
+    fn issue(&self, file: &str, params: CertificateParams, name: &str, group: Option<&str>) {
+        self.issue_to(file, params, name, group.as_slice());
+    }
+
+    fn issue_to(&self, file: &str, mut params: CertificateParams, name: &str, groups: &[&str]) {
         params.distinguished_name = DistinguishedName::new();
         params.distinguished_name.push(DnType::CommonName, name);
-        if let Some(group) = group {
+        for group in groups {
             params
                 .distinguished_name
-                .push(DnType::OrganizationName, group);
+                .push(DnType::OrganizationName, *group);
         }
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         let key = new_key();

@@ -20,3 +20,13 @@ pub fn eventually<T>(timeout: Duration, what: &str, mut condition: impl FnMut() 
         thread::sleep(POLL_INTERVAL);
     }
 }
+
+/// Asks `condition` every 50 ms for as long as `duration`. Panics, naming `what`, as soon as it does not hold.
+#[track_caller]
+pub fn throughout(duration: Duration, what: &str, mut condition: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while start.elapsed() < duration {
+        assert!(condition(), "no longer after {:?}: {what}", start.elapsed());
+        thread::sleep(POLL_INTERVAL);
+    }
+}
