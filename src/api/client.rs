@@ -272,7 +272,10 @@ impl ApiClient {
 /// What it means that a body did not come to its end.
 fn body_failure(path: &str, error: &(dyn std::error::Error + Send + Sync + 'static)) -> Failure {
     if error.is::<LengthLimitError>() {
-        return Failure::new(Kind::Garbled, format!("{path}: the answer is longer than {MAX_ANSWER_BYTES} bytes"));
+        return Failure::new(
+            Kind::Garbled,
+            format!("{path}: the answer is longer than {MAX_ANSWER_BYTES} bytes"),
+        );
     }
     Failure::new(Kind::Network, format!("{path}: {}", with_causes(error)))
 }

@@ -244,7 +244,11 @@ const fn seconds(seconds: u64) -> Duration {
 impl Settings {
     /// All eviction thresholds, hard ones first.
     pub fn thresholds(&self) -> Vec<Threshold> {
-        self.eviction_hard.iter().chain(&self.eviction_soft).cloned().collect()
+        self.eviction_hard
+            .iter()
+            .chain(&self.eviction_soft)
+            .cloned()
+            .collect()
     }
 }
 

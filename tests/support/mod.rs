@@ -29,10 +29,7 @@ pub mod pki;
 pub mod process;
 pub mod proxy;
 pub mod scratch;
-<<<<<<< HEAD
 pub mod scripted;
-pub mod time;
-=======
 pub mod statuses;
->>>>>>> aedc884e6079225a8a0527aedc0fbbe546bfc802
+pub mod time;
 pub mod wait;
