@@ -58,7 +58,9 @@ pub async fn run(
     let mut supervisor = Supervisor::default();
     let stop = supervisor.stop();
     let status_stop = stop.clone();
-    supervisor.start("status", async move { Ok(status.run(status_stop).await?) });
+    supervisor.start("status", async move {
+        Ok(Box::pin(status.run(status_stop)).await?)
+    });
     let lease_stop = stop.clone();
     supervisor.start("lease", async move {
         lease.run(lease_stop).await;

@@ -122,9 +122,10 @@ impl LeaseKeeper {
     fn say(&mut self, failure: Option<Failure>) {
         let text = failure.map(|failure| failure.message);
         if text != self.said {
-            match &text {
-                Some(failure) => tracing::warn!(%failure, "The Lease was not renewed"),
-                None => tracing::info!("The Lease is renewed again"),
+            if let Some(failure) = &text {
+                tracing::warn!(%failure, "The Lease was not renewed");
+            } else {
+                tracing::info!("The Lease is renewed again");
             }
             self.said = text;
         }
@@ -159,7 +160,7 @@ impl LeaseKeeper {
         let base = match self.latest.take() {
             Some(lease) => Some(lease),
             None => match self.api.send(&ApiRequest::get_lease(name)).await {
-                Ok(lease) => Some(lease),
+                Ok(answer) => Some(a_lease(answer)?),
                 Err(failure) if failure.kind == Kind::NotFound => None,
                 Err(failure) => return Err(failure),
             },
@@ -169,7 +170,7 @@ impl LeaseKeeper {
             Some(_) => ApiRequest::update_lease(name, wanted),
             None => ApiRequest::create_lease(wanted),
         };
-        let answer = self.api.send(&request).await;
+        let answer = self.api.send(&request).await.and_then(a_lease);
         if answer.is_err() {
             // Kept, so that a lost answer costs no GET; a conflict or a 404 drops it in `sync`.
             self.latest = base;
@@ -187,5 +188,18 @@ impl LeaseKeeper {
                 (node.metadata.uid.as_ref() == Some(&keeping)).then_some(keeping)
             }
         }
+    }
+}
+
+/// The answer if it is a stored Lease: the next renewal keeps of it what it does not know, and must not be blind to
+/// another writer.
+fn a_lease(answer: Value) -> Result<Value, Failure> {
+    if answer["metadata"]["resourceVersion"].is_string() {
+        Ok(answer)
+    } else {
+        Err(Failure::new(
+            Kind::Garbled,
+            "the apiserver's answer is no Lease",
+        ))
     }
 }

@@ -103,8 +103,8 @@ pub async fn run(cli: Cli, environment: Environment) -> Exit {
     }
     let cluster = cluster(&settings, &environment);
     match replay {
-        Some((replay, head)) => sync_replay(&cli, settings, replay, head).await,
-        None if cli.sync_once => sync_live(&cli, settings, cluster).await,
+        Some((replay, head)) => Box::pin(sync_replay(&cli, settings, replay, head)).await,
+        None if cli.sync_once => Box::pin(sync_live(&cli, settings, cluster)).await,
         None => daemon(settings, cluster).await,
     }
 }
@@ -170,7 +170,7 @@ async fn sync_live(cli: &Cli, settings: Settings, cluster: Option<Cluster>) -> E
         .clone()
         .map_or(live, |recorder| recorder as Arc<dyn Source>);
     let taken_at = clock.now();
-    let recorded = settings.clone();
+    let as_run = settings.clone();
     let host = Host {
         source,
         clock,
@@ -185,7 +185,7 @@ async fn sync_live(cli: &Cli, settings: Settings, cluster: Option<Cluster>) -> E
         ..Exit::new(report.code)
     };
     if let (Some(dir), Some(recorder)) = (&cli.record, recorder) {
-        let settings = config::effective::configuration(&recorded);
+        let settings = config::effective::configuration(&as_run);
         let cluster = report.stored.map(|stored| RecordedCluster {
             node: Some(stored.node),
             lease: Some(stored.lease),
@@ -202,12 +202,11 @@ async fn sync_live(cli: &Cli, settings: Settings, cluster: Option<Cluster>) -> E
 }
 
 async fn sync_replay(cli: &Cli, settings: Settings, replay: Replay, head: RecordingHead) -> Exit {
-    let clock: Arc<dyn Clock> = match head.taken_at {
-        Some(taken_at) => Arc::new(FixedClock(taken_at)),
-        None => {
-            tracing::warn!("The recording does not say when it was taken; taking the present time");
-            Arc::new(SystemClock)
-        }
+    let clock: Arc<dyn Clock> = if let Some(taken_at) = head.taken_at {
+        Arc::new(FixedClock(taken_at))
+    } else {
+        tracing::warn!("The recording does not say when it was taken; taking the present time");
+        Arc::new(SystemClock)
     };
     let cluster = match head.cluster {
         Some(RecordedCluster {
@@ -260,7 +259,7 @@ async fn sync(
         output: cli.output,
         terminal: std::io::IsTerminal::is_terminal(&std::io::stdout()),
     };
-    Ok(round.run().await)
+    Ok(Box::pin(round.run()).await)
 }
 
 /// The Node's name: the configured one, or else the host name.

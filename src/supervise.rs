@@ -67,7 +67,7 @@ impl Supervisor {
         let end = tokio::select! {
             _ = terminate.recv() => End::Stopped,
             _ = interrupt.recv() => End::Stopped,
-            ended = self.tasks.join_next() => self.ended(ended),
+            ended = self.tasks.join_next() => end_of(ended),
         };
         tracing::info!("Stopping");
         self.stop.cancel();
@@ -79,20 +79,21 @@ impl Supervisor {
         };
         Ok(if aborted { End::Aborted } else { end })
     }
+}
 
-    fn ended(
-        &self,
-        ended: Option<Result<(&'static str, Result<(), TaskError>), tokio::task::JoinError>>,
-    ) -> End {
-        match ended {
-            None => End::Failed(anyhow::anyhow!("there was no task to run")),
-            Some(Err(error)) => End::Failed(anyhow::Error::new(error).context("a task panicked")),
-            Some(Ok((_, Err(TaskError::Refused(refusal))))) => End::Refused(refusal),
-            Some(Ok((name, Err(TaskError::Failed(error))))) => {
-                End::Failed(error.context(format!("task {name}")))
-            }
-            Some(Ok((name, Ok(())))) => End::Failed(anyhow::anyhow!("task {name} ended by itself")),
+/// What a task ended with, if there was one.
+type Ended = Option<Result<(&'static str, Result<(), TaskError>), tokio::task::JoinError>>;
+
+/// The end that the end of a task is.
+fn end_of(ended: Ended) -> End {
+    match ended {
+        None => End::Failed(anyhow::anyhow!("there was no task to run")),
+        Some(Err(error)) => End::Failed(anyhow::Error::new(error).context("a task panicked")),
+        Some(Ok((_, Err(TaskError::Refused(refusal))))) => End::Refused(refusal),
+        Some(Ok((name, Err(TaskError::Failed(error))))) => {
+            End::Failed(error.context(format!("task {name}")))
         }
+        Some(Ok((name, Ok(())))) => End::Failed(anyhow::anyhow!("task {name} ended by itself")),
     }
 }
 

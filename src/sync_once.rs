@@ -1,6 +1,7 @@
 //! `--sync-once`: one full round, then exit: read, compute, compare, send, print (DESIGN §1).
 
 mod cluster;
+mod print;
 mod second;
 
 use crate::api::failure::{Failure, Kind};
@@ -16,7 +17,6 @@ use crate::node::register::initial_node;
 use crate::node::role::{self, Keeper, Standing};
 use crate::node::wanted::{self, Scope};
 use crate::output::summary::SetterRow;
-use crate::output::{self, diff, explain};
 use crate::status::{Explanation, Inputs, chain};
 pub use cluster::ClusterAccess;
 use k8s_openapi::api::core::v1::Node;
@@ -84,11 +84,22 @@ struct Computed {
     explanations: Vec<Explanation>,
 }
 
+/// What there is to print of a round.
+struct Round<'a> {
+    stored: &'a Stored,
+    standing: Standing,
+    snapshot: &'a Snapshot,
+    computed: &'a Computed,
+    /// The requests, and what became of each.
+    sent: &'a [(ApiRequest, String)],
+    now: Timestamp,
+}
+
 impl SyncOnce {
     /// Runs the round.
     pub async fn run(mut self) -> Report {
         let now = self.clock.now();
-        let snapshot = self.gatherer.gather(&self.settings, &self.node_name).await;
+        let snapshot = Box::pin(self.gatherer.gather(&self.settings, &self.node_name)).await;
         for (reading, fault) in snapshot.faults() {
             tracing::warn!(reading, fault, "A reading failed");
         }
@@ -104,10 +115,8 @@ impl SyncOnce {
         let node: Option<Node> = match stored.node.clone().map(serde_json::from_value).transpose() {
             Ok(node) => node,
             Err(error) => {
-                return failed(&Failure::new(
-                    Kind::Garbled,
-                    format!("the stored Node makes no sense: {error}"),
-                ));
+                let text = format!("the stored Node makes no sense: {error}");
+                return failed(&Failure::new(Kind::Garbled, text));
             }
         };
         let standing = match self.standing(node.as_ref(), &stored, &snapshot, now) {
@@ -128,47 +137,76 @@ impl SyncOnce {
             Ok(computed) => computed,
             Err(error) => return failed(&Failure::new(Kind::Garbled, error.to_string())),
         };
-        let sends = self.cluster.is_there() && !self.dry_run && standing == Standing::Owner;
         let mut sent = Vec::new();
-        let mut uid = node.as_ref().and_then(|node| node.metadata.uid.clone());
         if standing == Standing::Owner {
-            if let Some(request) = computed.node_request.clone() {
-                let outcome = self.send(sends, &request).await;
-                if let Ok(Some(answer)) = &outcome {
-                    uid = answer["metadata"]["uid"]
-                        .as_str()
-                        .map(str::to_owned)
-                        .or(uid);
-                }
-                code = code.max(self.note(&mut sent, request, &outcome));
-            }
-            if code == DONE || !sends {
-                let request = self.lease_request(
-                    stored.lease.as_ref(),
-                    uid.as_deref().unwrap_or_default(),
-                    now,
-                );
-                let outcome = self.send(sends, &request).await;
-                code = code.max(self.note(&mut sent, request, &outcome));
-            }
+            code = code.max(
+                self.deliver(&computed, node.as_ref(), &stored, now, &mut sent)
+                    .await,
+            );
         }
-        if !sends {
-            let why = match (self.cluster.is_there(), standing) {
-                (false, _) => "no cluster is configured",
-                (true, Standing::Companion) => {
-                    "another keeps this Node, or nobody yet and the role is not owner"
-                }
-                (true, Standing::Owner) => "this is a dry run",
-            };
+        if let Some(why) = self.why_nothing_is_sent(standing) {
             tracing::info!(why, "Nothing was sent");
         }
-        let stdout = self.print(&stored, standing, &snapshot, &computed, &sent, now);
+        let round = Round {
+            stored: &stored,
+            standing,
+            snapshot: &snapshot,
+            computed: &computed,
+            sent: &sent,
+            now,
+        };
+        let stdout = self.print(&round);
         let stored = self.cluster.is_there().then_some(stored);
         Report {
             stdout,
             code,
             stored,
         }
+    }
+
+    fn why_nothing_is_sent(&self, standing: Standing) -> Option<&'static str> {
+        match standing {
+            _ if !self.cluster.is_there() => Some("no cluster is configured"),
+            Standing::Companion => {
+                Some("another keeps this Node, or nobody yet and the role is not owner")
+            }
+            Standing::Owner if self.dry_run => Some("this is a dry run"),
+            Standing::Owner => None,
+        }
+    }
+
+    /// Sends what an owner has to send, or only notes it; the exit code that it means. A Lease has no owner without
+    /// a Node: where the Node was not written, the Lease is not either.
+    async fn deliver(
+        &self,
+        computed: &Computed,
+        node: Option<&Node>,
+        stored: &Stored,
+        now: Timestamp,
+        sent: &mut Vec<(ApiRequest, String)>,
+    ) -> u8 {
+        let sends = self.cluster.is_there() && !self.dry_run;
+        let mut uid = node.and_then(|node| node.metadata.uid.clone());
+        if let Some(request) = computed.node_request.clone() {
+            let outcome = self.send(sends, &request).await;
+            if let Ok(Some(answer)) = &outcome {
+                uid = answer["metadata"]["uid"]
+                    .as_str()
+                    .map(str::to_owned)
+                    .or(uid);
+            }
+            let code = self.note(sent, request, &outcome);
+            if code != DONE {
+                return code;
+            }
+        }
+        let request = self.lease_request(
+            stored.lease.as_ref(),
+            uid.as_deref().unwrap_or_default(),
+            now,
+        );
+        let outcome = self.send(sends, &request).await;
+        self.note(sent, request, &outcome)
     }
 
     fn standing(
@@ -206,12 +244,7 @@ impl SyncOnce {
         let none = Node::default();
         let transition_period = settings.eviction_pressure_transition_period;
         let mut state = State::for_one_pass(stored.unwrap_or(&none), now, transition_period);
-        let thresholds: Vec<_> = settings
-            .eviction_hard
-            .iter()
-            .chain(&settings.eviction_soft)
-            .cloned()
-            .collect();
+        let thresholds = settings.thresholds();
         let pressures = state.pass(
             std::time::Duration::ZERO,
             &thresholds,
@@ -235,7 +268,7 @@ impl SyncOnce {
         let mut began = Instant::now();
         let order = chain::order(settings);
         let (original, scope) = match stored {
-            Some(node) => (node.clone(), Scope::Registration),
+            Some(stored) => (stored.clone(), Scope::Registration),
             None => (initial_node(&inputs), Scope::Round),
         };
         let wanted = wanted::wanted(&original, &inputs, scope, &order, |(name, result)| {
@@ -315,87 +348,6 @@ impl SyncOnce {
         sent.push((request.with_timeout(self.settings.timeouts.api), text));
         code
     }
-
-    fn print(
-        &self,
-        stored: &Stored,
-        standing: Standing,
-        snapshot: &Snapshot,
-        computed: &Computed,
-        sent: &[(ApiRequest, String)],
-        now: Timestamp,
-    ) -> String {
-        let node = serde_json::to_value(&computed.node).unwrap_or_default();
-        let node_object = format!("Node/{}", self.node_name);
-        let uid = computed.node.metadata.uid.as_deref();
-        match self.output {
-            Output::Json | Output::Yaml => {
-                let mut items = vec![output::readable(node, "v1", "Node")];
-                if standing == Standing::Owner {
-                    items.push(self.readable_lease(stored.lease.as_ref(), uid, now));
-                }
-                let list = output::list(&items);
-                if self.output == Output::Yaml {
-                    return serde_saphyr::to_string(&list).unwrap_or_default();
-                }
-                serde_json::to_string_pretty(&list).unwrap_or_default() + "\n"
-            }
-            Output::Patch => json_lines(
-                &sent
-                    .iter()
-                    .map(|(request, _)| request.to_line())
-                    .collect::<Vec<_>>(),
-            ),
-            Output::Diff if !self.cluster.is_there() => {
-                tracing::info!("There is no cluster to compare with");
-                String::new()
-            }
-            Output::Diff => {
-                let mut lines = diff::lines(&node_object, stored.node.as_ref(), &node);
-                if standing == Standing::Owner {
-                    let lease = self.readable_lease(stored.lease.as_ref(), uid, now);
-                    lines.extend(diff::lines(
-                        &format!("Lease/{}", self.node_name),
-                        stored.lease.as_ref(),
-                        &lease,
-                    ));
-                }
-                json_lines(&lines)
-            }
-            Output::Explain => {
-                let second = if self.live {
-                    second::opinions(snapshot)
-                } else {
-                    Vec::new()
-                };
-                let lines = explain::lines(&node_object, &node, &computed.explanations, &second);
-                if self.terminal {
-                    explain::table(&lines)
-                } else {
-                    json_lines(&lines)
-                }
-            }
-            Output::Summary => {
-                let role = match standing {
-                    Standing::Owner => "owner",
-                    Standing::Companion => "companion",
-                };
-                output::summary::table(&self.node_name, role, &computed.setters, sent)
-            }
-        }
-    }
-
-    /// The Lease for reading. Without a UID it names no owner: the apiserver takes no owner without one.
-    fn readable_lease(&self, stored: Option<&Value>, uid: Option<&str>, now: Timestamp) -> Value {
-        let mut lease =
-            lease::object::renewed(stored, &self.lease_settings(), uid.unwrap_or_default(), now);
-        if uid.is_none()
-            && let Some(metadata) = lease["metadata"].as_object_mut()
-        {
-            metadata.remove("ownerReferences");
-        }
-        output::readable(lease, "coordination.k8s.io/v1", "Lease")
-    }
 }
 
 /// Whether the readings are there without which a Node is not worth sending (DESIGN §1, exit code 1).
@@ -420,8 +372,4 @@ fn failed(failure: &Failure) -> Report {
         code: FAILED,
         stored: None,
     }
-}
-
-fn json_lines(lines: &[Value]) -> String {
-    lines.iter().map(|line| format!("{line}\n")).collect()
 }

@@ -55,15 +55,12 @@ impl Complaints {
         if before == fault {
             return;
         }
-        match fault {
-            Some(fault) => {
-                tracing::warn!(topic, fault, "Something is wrong");
-                self.open.insert(topic.to_owned(), fault.to_owned());
-            }
-            None => {
-                tracing::info!(topic, "All is well again");
-                self.open.remove(topic);
-            }
+        if let Some(fault) = fault {
+            tracing::warn!(topic, fault, "Something is wrong");
+            self.open.insert(topic.to_owned(), fault.to_owned());
+        } else {
+            tracing::info!(topic, "All is well again");
+            self.open.remove(topic);
         }
     }
 

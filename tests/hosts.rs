@@ -1,5 +1,12 @@
 //! Every fixture host, replayed by the real program, gives the Node that was worked out by hand from its files.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a helper that fails fails the test"
+)]
+
 mod support;
 
 use serde_json::Value;
@@ -83,6 +90,7 @@ hosts! {
     offline_cpus: "offline-cpus",
     s390x: "s390x",
     swap: "swap",
+    this_machine: "this-machine",
     v1: "v1",
     v2_vm: "v2-vm",
 }

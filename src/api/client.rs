@@ -7,7 +7,7 @@
 use super::failure::{Failure, Kind};
 use super::request::ApiRequest;
 use crate::clock::Clock;
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, LengthLimitError};
 use hyper_timeout::TimeoutConnector;
 use hyper_util::client::legacy::{Client as HyperClient, connect::HttpConnector};
 use hyper_util::rt::TokioExecutor;
@@ -195,7 +195,7 @@ impl ApiClient {
         let body = http_body_util::Limited::new(answer.into_body(), MAX_ANSWER_BYTES)
             .collect()
             .await
-            .map_err(|error| Failure::new(Kind::Network, format!("{}: {error}", request.path)))?
+            .map_err(|error| body_failure(&request.path, &*error))?
             .to_bytes()
             .to_vec();
         if success {
@@ -267,6 +267,17 @@ impl ApiClient {
         let client = dial(&config, self.shared.deadlines).map_err(|e| with_causes(&e))?;
         Ok((client, stamps))
     }
+}
+
+/// What it means that a body did not come to its end.
+fn body_failure(path: &str, error: &(dyn std::error::Error + Send + Sync + 'static)) -> Failure {
+    if error.is::<LengthLimitError>() {
+        return Failure::new(
+            Kind::Garbled,
+            format!("{path}: the answer is longer than {MAX_ANSWER_BYTES} bytes"),
+        );
+    }
+    Failure::new(Kind::Network, format!("{path}: {}", with_causes(error)))
 }
 
 /// The configuration that a kubeconfig file gives, and the files that it hangs on.

@@ -44,7 +44,10 @@ const CONTENTION: Shape = Keys(&[
 const CONFIGURATION: Shape = Keys(&[
     ("kind", Exactly(KIND)),
     ("apiVersion", Exactly(API_VERSION)),
-    ("capacityOverride", Keys(&[("cpu", Shape::Quantity), ("memory", Shape::Quantity)])),
+    (
+        "capacityOverride",
+        Keys(&[("cpu", Shape::Quantity), ("memory", Shape::Quantity)]),
+    ),
     ("cloudProvider", Text),
     (
         "conditions",
@@ -73,7 +76,14 @@ const CONFIGURATION: Shape = Keys(&[
     ("nodeIPInterface", Text),
     ("nodeLabels", Map(&Text)),
     ("nodeLeaseDurationSeconds", Whole),
-    ("nodeMetric", Keys(&[("scope", Text), ("report", Text), ("sampleInterval", Duration)])),
+    (
+        "nodeMetric",
+        Keys(&[
+            ("scope", Text),
+            ("report", Text),
+            ("sampleInterval", Duration),
+        ]),
+    ),
     ("nodeName", Text),
     ("nodeStatusMaxImages", Whole),
     ("nodeStatusReportFrequency", Duration),
@@ -90,12 +100,20 @@ const CONFIGURATION: Shape = Keys(&[
     ("reservedSystemCPUs", Text),
     ("role", Text),
     ("rootDirectory", Text),
-    ("setters", Keys(&[("disable", List(&Text)), ("order", List(&Text))])),
+    (
+        "setters",
+        Keys(&[("disable", List(&Text)), ("order", List(&Text))]),
+    ),
     ("shutdownGracePeriod", Duration),
     ("systemReserved", Map(&Shape::Quantity)),
     (
         "timeouts",
-        Keys(&[("api", Duration), ("connect", Duration), ("cri", Duration), ("statfs", Duration)]),
+        Keys(&[
+            ("api", Duration),
+            ("connect", Duration),
+            ("cri", Duration),
+            ("statfs", Duration),
+        ]),
     ),
     ("volumeLimits", Map(&Whole)),
 ]);
@@ -160,13 +178,23 @@ fn check_scalar(shape: &Shape, value: &Value) -> Result<(), String> {
         Whole => *plain && text.parse::<i64>().is_ok(),
         Boolean => *plain && parse_boolean(text).is_some(),
         Duration => {
-            return go_duration::parse_nanoseconds(text).map(drop).map_err(|error| error.to_string());
+            return go_duration::parse_nanoseconds(text)
+                .map(drop)
+                .map_err(|error| error.to_string());
         }
-        Shape::Quantity => return Quantity::parse(text).map(drop).map_err(|error| error.to_string()),
+        Shape::Quantity => {
+            return Quantity::parse(text)
+                .map(drop)
+                .map_err(|error| error.to_string());
+        }
         List(_) | Map(_) | Keys(_) => false,
     };
     let quotes = if *plain { "" } else { " in quotes" };
-    if fits { Ok(()) } else { Err(format!("must be {}, not {text:?}{quotes}", wanted(shape))) }
+    if fits {
+        Ok(())
+    } else {
+        Err(format!("must be {}, not {text:?}{quotes}", wanted(shape)))
+    }
 }
 
 /// YAML 1.2's booleans.
@@ -191,7 +219,9 @@ fn wanted(shape: &Shape) -> &'static str {
 }
 
 fn unknown(key: &str, known: &[(&'static str, Shape)]) -> String {
-    let distances = known.iter().map(|(known, _)| (distance(key, known), *known));
+    let distances = known
+        .iter()
+        .map(|(known, _)| (distance(key, known), *known));
     match distances.min() {
         Some((distance, nearest)) if distance <= nearest.len() / 3 => {
             format!("unknown key; did you mean {nearest}?")

@@ -69,7 +69,7 @@ pub fn parse_nanoseconds(text: &str) -> Result<i64, DurationError> {
         };
         let whole: i128 = match whole {
             "" => 0,
-            digits => i64::from_str_radix(digits, 10).map_err(|_| invalid())?.into(),
+            digits => digits.parse::<i64>().map_err(|_| invalid())?.into(),
         };
         total += whole * i128::from(scale) + of_fraction(fraction, scale);
         if total > i128::from(i64::MAX) {
@@ -103,15 +103,21 @@ pub fn format(duration: Duration) -> String {
 }
 
 fn leading_digits(text: &str) -> (&str, &str) {
-    text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()))
+    text.split_at(
+        text.find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(text.len()),
+    )
 }
 
 /// The nanoseconds in the fraction `digits` of a unit; what is smaller than a nanosecond is cut off.
 fn of_fraction(digits: &str, scale: u64) -> i128 {
-    let (sum, _) = digits.bytes().fold((0, i128::from(scale) * 1_000_000), |(sum, place), digit| {
-        let place = place / 10;
-        (sum + place * i128::from(digit - b'0'), place)
-    });
+    let (sum, _) =
+        digits
+            .bytes()
+            .fold((0, i128::from(scale) * 1_000_000), |(sum, place), digit| {
+                let place = place / 10;
+                (sum + place * i128::from(digit - b'0'), place)
+            });
     sum / 1_000_000
 }
 
@@ -172,11 +178,20 @@ mod tests {
             (".", "time: invalid duration \".\""),
             (".s", "time: invalid duration \".s\""),
             ("5s-3s", "time: unknown unit \"s-\" in duration \"5s-3s\""),
-            ("30mins", "time: unknown unit \"mins\" in duration \"30mins\""),
+            (
+                "30mins",
+                "time: unknown unit \"mins\" in duration \"30mins\"",
+            ),
             ("1d", "time: unknown unit \"d\" in duration \"1d\""),
             ("3000000h", "time: invalid duration \"3000000h\""),
-            ("9223372036854775808ns", "time: invalid duration \"9223372036854775808ns\""),
-            ("99999999999999999999999999999999999999999h", "time: invalid duration \"99999999999999999999999999999999999999999h\""),
+            (
+                "9223372036854775808ns",
+                "time: invalid duration \"9223372036854775808ns\"",
+            ),
+            (
+                "99999999999999999999999999999999999999999h",
+                "time: invalid duration \"99999999999999999999999999999999999999999h\"",
+            ),
         ] {
             let error = parse_nanoseconds(text).unwrap_err();
             assert_eq!(error.to_string(), expected);

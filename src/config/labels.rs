@@ -1,6 +1,6 @@
 //! Labels and names in the forms that the API server accepts, and the labels that a node may give itself.
 //!
-//! Defined by `apimachinery/pkg/util/validation` and `kubelet/pkg/apis/well_known_labels.go`; NodeRestriction refuses
+//! Defined by `apimachinery/pkg/util/validation` and `kubelet/pkg/apis/well_known_labels.go`; `NodeRestriction` refuses
 //! other labels at registration, so they are refused here, where the cause can be named.
 
 /// Keys in the namespaces of Kubernetes that a node may set.
@@ -46,15 +46,19 @@ pub enum LabelError {
     #[error("{0:?} is not a label key: {1}")]
     Key(String, &'static str),
     /// The value is none.
-    #[error("{0:?} is not a label value: at most 63 letters, digits, '-', '_' and '.', beginning and ending with a letter or digit")]
+    #[error(
+        "{0:?} is not a label value: at most 63 letters, digits, '-', '_' and '.', beginning and ending with a letter or digit"
+    )]
     Value(String),
 }
 
-/// Refuses a label that the API server or NodeRestriction would refuse on this node's own Node.
+/// Refuses a label that the API server or `NodeRestriction` would refuse on this node's own Node.
 pub fn check(key: &str, value: &str) -> Result<(), LabelError> {
     check_key(key)?;
     if !may_set(key) {
-        return Err(LabelError::Reserved { key: key.to_owned() });
+        return Err(LabelError::Reserved {
+            key: key.to_owned(),
+        });
     }
     check_value(value)
 }
@@ -62,7 +66,11 @@ pub fn check(key: &str, value: &str) -> Result<(), LabelError> {
 /// Whether a node may set the label `key` on its own Node (`IsKubeletLabel`, and every key that is not Kubernetes' own).
 pub fn may_set(key: &str) -> bool {
     let namespace = key.split_once('/').map_or("", |(namespace, _)| namespace);
-    let is_in = |domains: &[&str]| domains.iter().any(|domain| is_at_or_below(namespace, domain));
+    let is_in = |domains: &[&str]| {
+        domains
+            .iter()
+            .any(|domain| is_at_or_below(namespace, domain))
+    };
     !is_in(&KUBERNETES_NAMESPACES) || is_in(&ALLOWED_NAMESPACES) || ALLOWED_KEYS.contains(&key)
 }
 
@@ -77,7 +85,9 @@ pub fn check_key(key: &str) -> Result<(), LabelError> {
         None => key,
     };
     if name.is_empty() || !is_label_text(name) {
-        return error("the name must be 1 to 63 letters, digits, '-', '_' and '.', beginning and ending with a letter or digit");
+        return error(
+            "the name must be 1 to 63 letters, digits, '-', '_' and '.', beginning and ending with a letter or digit",
+        );
     }
     Ok(())
 }
@@ -106,7 +116,9 @@ pub fn is_subdomain(name: &str) -> bool {
 fn is_label_text(text: &str) -> bool {
     let edge = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric());
     text.len() <= LONGEST_LABEL
-        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
         && edge(text.bytes().next())
         && edge(text.bytes().last())
 }
@@ -126,7 +138,11 @@ mod tests {
     fn c118_reserved_labels_are_refused_and_named() {
         for (key, value, allowed) in [
             ("node-role.kubernetes.io/worker", "", false),
-            ("example.com.node-restriction.kubernetes.io/group", "a", false),
+            (
+                "example.com.node-restriction.kubernetes.io/group",
+                "a",
+                false,
+            ),
             ("foo.k8s.io/x", "y", false),
             ("node.kubernetes.io/pool", "a", true),
             ("sub.kubelet.kubernetes.io/x", "y", true),
@@ -142,7 +158,10 @@ mod tests {
             if let Err(error) = result {
                 let message = error.to_string();
                 assert!(message.contains(key), "{message}");
-                assert!(message.contains("kubelet.kubernetes.io, node.kubernetes.io"), "{message}");
+                assert!(
+                    message.contains("kubelet.kubernetes.io, node.kubernetes.io"),
+                    "{message}"
+                );
                 assert!(message.contains("topology.kubernetes.io/zone"), "{message}");
             }
         }
@@ -167,9 +186,14 @@ mod tests {
         ] {
             assert_eq!(check_key(key).is_ok(), valid, "{key:?}");
         }
-        for (value, valid) in
-            [("", true), ("y", true), ("A.b_c-1", true), ("-y", false), ("y.", false), ("ü", false)]
-        {
+        for (value, valid) in [
+            ("", true),
+            ("y", true),
+            ("A.b_c-1", true),
+            ("-y", false),
+            ("y.", false),
+            ("ü", false),
+        ] {
             assert_eq!(check_value(value).is_ok(), valid, "{value:?}");
         }
         assert!(check_value(&long[..63]).is_ok() && check_value(&long).is_err());

@@ -76,19 +76,28 @@ pub fn merge(
     let given = given.into_iter().filter_map(|(key, source, text)| {
         let entry = (key.to_owned(), Node::text(source, text?));
         let value = Value::Mapping(BTreeMap::from([entry]));
-        Some(Node { value, ..Node::empty(source) })
+        Some(Node {
+            value,
+            ..Node::empty(source)
+        })
     });
     Merged {
         tree: layers.into_iter().chain(given).fold(Node::empty(""), over),
         root: cli.root.clone(),
-        kubeconfig: cli.kubeconfig.clone().or_else(|| environment.kubeconfig.clone()),
+        kubeconfig: cli
+            .kubeconfig
+            .clone()
+            .or_else(|| environment.kubeconfig.clone()),
         takeover: cli.takeover,
     }
 }
 
 fn over(lower: Node, upper: Node) -> Node {
     match (lower.value, upper.value) {
-        (lower_value, Value::Null) => Node { origin: lower.origin, value: lower_value },
+        (lower_value, Value::Null) => Node {
+            origin: lower.origin,
+            value: lower_value,
+        },
         (Value::Mapping(mut entries), Value::Mapping(upper_entries)) => {
             for (key, node) in upper_entries {
                 let merged = match entries.remove(&key) {
@@ -97,9 +106,15 @@ fn over(lower: Node, upper: Node) -> Node {
                 };
                 entries.insert(key, merged);
             }
-            Node { origin: upper.origin, value: Value::Mapping(entries) }
+            Node {
+                origin: upper.origin,
+                value: Value::Mapping(entries),
+            }
         }
-        (_, value) => Node { origin: upper.origin, value },
+        (_, value) => Node {
+            origin: upper.origin,
+            value,
+        },
     }
 }
 
@@ -124,8 +139,14 @@ fn drop_ins(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory)? {
         let path = entry?.path();
-        let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-        if !hidden && path.extension().is_some_and(|extension| extension == "yaml") {
+        let hidden = path
+            .file_name()
+            .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        if !hidden
+            && path
+                .extension()
+                .is_some_and(|extension| extension == "yaml")
+        {
             found.push(path);
         }
     }
@@ -139,7 +160,10 @@ fn read(path: &Path) -> Result<String, String> {
 }
 
 fn unreadable(path: &Path, problem: &str) -> Fault {
-    let origin = Origin { source: path.display().to_string().into(), line: 0 };
+    let origin = Origin {
+        source: path.display().to_string().into(),
+        line: 0,
+    };
     Fault::new(&origin, "", format!("cannot be read: {problem}"))
 }
 

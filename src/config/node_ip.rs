@@ -56,7 +56,10 @@ pub fn parse_node_ip_argument(
             None => argument.ignored.push(item.to_owned()),
         }
     }
-    check_pair(&argument.addresses, matches!(cloud_provider, "" | "external"))?;
+    check_pair(
+        &argument.addresses,
+        matches!(cloud_provider, "" | "external"),
+    )?;
     Ok(argument)
 }
 
@@ -152,8 +155,14 @@ impl Cidr {
         let address = parse_ip(address).ok_or_else(error)?;
         let longest = if address.is_ipv4() { 32 } else { 128 };
         let digits_only = prefix.bytes().all(|digit| digit.is_ascii_digit());
-        let prefix = prefix.parse().ok().filter(|prefix| digits_only && *prefix <= longest);
-        Ok(Self { address, prefix: prefix.ok_or_else(error)? })
+        let prefix = prefix
+            .parse()
+            .ok()
+            .filter(|prefix| digits_only && *prefix <= longest);
+        Ok(Self {
+            address,
+            prefix: prefix.ok_or_else(error)?,
+        })
     }
 
     /// Whether `address` is in the network.

@@ -53,15 +53,25 @@ mod tests {
             ("  ", Err(NodeNameError::Empty)),
             ("", Err(NodeNameError::Empty)),
         ] {
-            assert_eq!(node_name_from(given), expected.map(str::to_owned), "{given:?}");
+            assert_eq!(
+                node_name_from(given),
+                expected.map(str::to_owned),
+                "{given:?}"
+            );
         }
     }
 
     #[test]
     fn c49_one_spelling_and_no_underscore() {
-        assert_eq!(node_name_from("Node-A.Example.COM\n").unwrap(), "node-a.example.com");
+        assert_eq!(
+            node_name_from("Node-A.Example.COM\n").unwrap(),
+            "node-a.example.com"
+        );
         let message = node_name_from("node_b").unwrap_err().to_string();
-        assert!(message.starts_with("\"node_b\" cannot be the name of a Node"), "{message}");
+        assert!(
+            message.starts_with("\"node_b\" cannot be the name of a Node"),
+            "{message}"
+        );
     }
 
     #[test]
@@ -69,8 +79,14 @@ mod tests {
         let long = "i-0123456789abcdef0-abc-abcdefg-abcd-abcdefghij-1-17-abcd-abcdef";
         assert_eq!(long.len(), 64);
         let message = node_name_from(long).unwrap_err().to_string();
-        assert!(message.contains("kubernetes.io/hostname: 64 characters, at most 63 fit"), "{message}");
-        assert_eq!(node_name_from(&long[1..]), Err(NodeNameError::NotASubdomain(long[1..].to_owned())));
+        assert!(
+            message.contains("kubernetes.io/hostname: 64 characters, at most 63 fit"),
+            "{message}"
+        );
+        assert_eq!(
+            node_name_from(&long[1..]),
+            Err(NodeNameError::NotASubdomain(long[1..].to_owned()))
+        );
         assert_eq!(node_name_from(&long[2..]).unwrap(), &long[2..]);
         assert_eq!(node_name_from(&"a".repeat(63)).unwrap().len(), 63);
     }

@@ -19,12 +19,17 @@ pub(super) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     pub(super) fn new(tree: &'a Node) -> Self {
-        Self { tree, faults: Vec::new() }
+        Self {
+            tree,
+            faults: Vec::new(),
+        }
     }
 
     /// The value of a dotted key, unless it is left out.
     pub(super) fn node(&self, key: &str) -> Option<&'a Node> {
-        let node = key.split('.').try_fold(self.tree, |node, key| node.get(key))?;
+        let node = key
+            .split('.')
+            .try_fold(self.tree, |node, key| node.get(key))?;
         (node.value != Value::Null).then_some(node)
     }
 
@@ -55,8 +60,15 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(super) fn whole<T: TryFrom<i64>>(&mut self, key: &str, range: RangeInclusive<i64>, into: &mut T) {
-        let Some(number) = self.text(key).and_then(|text| text.parse().ok()) else { return };
+    pub(super) fn whole<T: TryFrom<i64>>(
+        &mut self,
+        key: &str,
+        range: RangeInclusive<i64>,
+        into: &mut T,
+    ) {
+        let Some(number) = self.text(key).and_then(|text| text.parse().ok()) else {
+            return;
+        };
         match T::try_from(number) {
             Ok(value) if range.contains(&number) => *into = value,
             _ => self.refuse(key, out_of(&range, number)),
@@ -65,7 +77,10 @@ impl<'a> Reader<'a> {
 
     pub(super) fn duration(&mut self, key: &str, shortest: Duration, into: &mut Duration) {
         let text = self.text(key);
-        let Some(nanoseconds) = text.and_then(|text| go_duration::parse_nanoseconds(text).ok()) else { return };
+        let Some(nanoseconds) = text.and_then(|text| go_duration::parse_nanoseconds(text).ok())
+        else {
+            return;
+        };
         match u64::try_from(nanoseconds).map(Duration::from_nanos) {
             Ok(duration) if duration >= shortest => *into = duration,
             _ => {
@@ -85,12 +100,19 @@ impl<'a> Reader<'a> {
             *into = value;
         } else {
             let words: Vec<_> = T::WORDS.iter().map(|(word, _)| *word).collect();
-            self.refuse(key, format!("must be one of {}, not {text:?}", words.join(", ")));
+            self.refuse(
+                key,
+                format!("must be one of {}, not {text:?}", words.join(", ")),
+            );
         }
     }
 
     /// The value of `result`; its error becomes a fault of `key`.
-    pub(super) fn accept<T, E: fmt::Display>(&mut self, key: &str, result: Result<T, E>) -> Option<T> {
+    pub(super) fn accept<T, E: fmt::Display>(
+        &mut self,
+        key: &str,
+        result: Result<T, E>,
+    ) -> Option<T> {
         result.map_err(|error| self.refuse(key, error)).ok()
     }
 
@@ -99,8 +121,15 @@ impl<'a> Reader<'a> {
         self.faults.push(Fault::new(&node.origin, key, message));
     }
 
-    pub(super) fn refuse_entry(&mut self, key: &str, name: &str, node: &Node, message: impl fmt::Display) {
-        self.faults.push(Fault::new(&node.origin, entry_key(key, name), message));
+    pub(super) fn refuse_entry(
+        &mut self,
+        key: &str,
+        name: &str,
+        node: &Node,
+        message: impl fmt::Display,
+    ) {
+        self.faults
+            .push(Fault::new(&node.origin, entry_key(key, name), message));
     }
 }
 
@@ -112,5 +141,9 @@ pub(super) fn text_of(node: &Node) -> Option<&str> {
 }
 
 pub(super) fn out_of(range: &RangeInclusive<i64>, number: i64) -> String {
-    format!("must be from {} to {}, not {number}", range.start(), range.end())
+    format!(
+        "must be from {} to {}, not {number}",
+        range.start(),
+        range.end()
+    )
 }

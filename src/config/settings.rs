@@ -39,7 +39,10 @@ pub const SETTERS: [&str; 15] = [
 
 /// All that can be configured.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a key of the configuration that stands alone")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a key of the configuration that stands alone"
+)]
 pub struct Settings {
     /// `nodeName`, as [`super::node_name::node_name_from`] makes it; the host name decides where there is none.
     pub node_name: Option<String>,
@@ -184,7 +187,7 @@ pub struct NodeMetricSettings {
     pub sample_interval: Duration,
 }
 
-/// Whose NodeMetrics are reconciled.
+/// Of which nodes the NodeMetric is reconciled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NodeMetricScope {
     /// The own one, where no other manager does it.
@@ -236,6 +239,17 @@ pub struct Timeouts {
 
 const fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
+}
+
+impl Settings {
+    /// All eviction thresholds, hard ones first.
+    pub fn thresholds(&self) -> Vec<Threshold> {
+        self.eviction_hard
+            .iter()
+            .chain(&self.eviction_soft)
+            .cloned()
+            .collect()
+    }
 }
 
 impl Default for Settings {
@@ -336,7 +350,12 @@ impl fmt::Display for ListenAddress {
 
 impl Default for Timeouts {
     fn default() -> Self {
-        Self { api: seconds(10), connect: seconds(5), cri: seconds(10), statfs: seconds(2) }
+        Self {
+            api: seconds(10),
+            connect: seconds(5),
+            cri: seconds(10),
+            statfs: seconds(2),
+        }
     }
 }
 
@@ -347,13 +366,19 @@ pub(super) trait Word: Copy + Sized + 'static {
 
     /// The value of a word.
     fn from_word(word: &str) -> Option<Self> {
-        Self::WORDS.iter().find(|(known, _)| *known == word).map(|(_, value)| *value)
+        Self::WORDS
+            .iter()
+            .find(|(known, _)| *known == word)
+            .map(|(_, value)| *value)
     }
 }
 
 impl Word for Role {
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("auto", Self::Auto), ("owner", Self::Owner), ("companion", Self::Companion)];
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("auto", Self::Auto),
+        ("owner", Self::Owner),
+        ("companion", Self::Companion),
+    ];
 }
 
 impl Word for NodeMetricScope {
@@ -366,11 +391,17 @@ impl Word for NodeMetricScope {
 }
 
 impl Word for NodeMetricReport {
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("auto", Self::Auto), ("true", Self::On), ("false", Self::Off)];
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("auto", Self::Auto),
+        ("true", Self::On),
+        ("false", Self::Off),
+    ];
 }
 
 /// The word of a value.
 pub(super) fn word_of<T: Word + PartialEq>(value: T) -> &'static str {
-    T::WORDS.iter().find(|(_, known)| *known == value).map_or("", |(word, _)| word)
+    T::WORDS
+        .iter()
+        .find(|(_, known)| *known == value)
+        .map_or("", |(word, _)| word)
 }

@@ -103,7 +103,10 @@ impl Node {
     /// A mapping without entries.
     pub fn empty(source: &str) -> Self {
         Self {
-            origin: Origin { source: source.into(), line: 0 },
+            origin: Origin {
+                source: source.into(),
+                line: 0,
+            },
             value: Value::Mapping(BTreeMap::new()),
         }
     }
@@ -111,8 +114,14 @@ impl Node {
     /// A text that came from the command line or the environment.
     pub fn text(source: &str, text: &str) -> Self {
         Self {
-            origin: Origin { source: source.into(), line: 0 },
-            value: Value::Scalar { text: text.to_owned(), plain: true },
+            origin: Origin {
+                source: source.into(),
+                line: 0,
+            },
+            value: Value::Scalar {
+                text: text.to_owned(),
+                plain: true,
+            },
         }
     }
 
@@ -138,7 +147,13 @@ impl Node {
 
     /// The same tree out of JSON, which has no lines.
     pub fn from_json(source: &str, json: &serde_json::Value) -> Self {
-        Self::of_json(&Origin { source: source.into(), line: 0 }, json)
+        Self::of_json(
+            &Origin {
+                source: source.into(),
+                line: 0,
+            },
+            json,
+        )
     }
 
     fn of_json(origin: &Origin, json: &serde_json::Value) -> Self {
@@ -149,15 +164,22 @@ impl Node {
             Json::Bool(value) => scalar(value.to_string(), true),
             Json::Number(number) => scalar(number.to_string(), true),
             Json::String(text) => scalar(text.clone(), false),
-            Json::Array(items) => {
-                Value::Sequence(items.iter().map(|item| Self::of_json(origin, item)).collect())
-            }
+            Json::Array(items) => Value::Sequence(
+                items
+                    .iter()
+                    .map(|item| Self::of_json(origin, item))
+                    .collect(),
+            ),
             Json::Object(entries) => {
-                let entry = |(key, value): (&String, _)| (key.clone(), Self::of_json(origin, value));
+                let entry =
+                    |(key, value): (&String, _)| (key.clone(), Self::of_json(origin, value));
                 Value::Mapping(entries.iter().map(entry).collect())
             }
         };
-        Self { origin: origin.clone(), value }
+        Self {
+            origin: origin.clone(),
+            value,
+        }
     }
 }
 
@@ -177,17 +199,29 @@ struct Builder {
 
 impl Builder {
     fn new(source: &str) -> Self {
-        Self { source: source.into(), open: Vec::new(), root: None, faults: Vec::new() }
+        Self {
+            source: source.into(),
+            open: Vec::new(),
+            root: None,
+            faults: Vec::new(),
+        }
     }
 
     fn origin(&self, line: usize) -> Origin {
-        Origin { source: Arc::clone(&self.source), line: line.try_into().unwrap_or(0) }
+        Origin {
+            source: Arc::clone(&self.source),
+            line: line.try_into().unwrap_or(0),
+        }
     }
 
     fn read(&mut self, text: &str) -> Result<(), Fault> {
         for event in Parser::new_from_str(text) {
             let (event, span) = event.map_err(|error| {
-                Fault::new(&self.origin(error.marker().line()), "", format!("not YAML: {}", error.info()))
+                Fault::new(
+                    &self.origin(error.marker().line()),
+                    "",
+                    format!("not YAML: {}", error.info()),
+                )
             })?;
             self.take(event, self.origin(span.start.line()))?;
         }
@@ -196,30 +230,41 @@ impl Builder {
 
     fn take(&mut self, event: Event<'_>, origin: Origin) -> Result<(), Fault> {
         match event {
-            Event::DocumentStart(..) if self.root.is_some() => {
-                Err(Fault::new(&origin, "", "a second document; there may be only one"))
-            }
+            Event::DocumentStart(..) if self.root.is_some() => Err(Fault::new(
+                &origin,
+                "",
+                "a second document; there may be only one",
+            )),
             Event::Scalar(text, style, _, tag) => {
                 let plain = style == ScalarStyle::Plain && !tag.is_some_and(|tag| is_text(&tag));
-                self.scalar(&text, plain, origin)
+                self.scalar(&text, plain, origin);
+                Ok(())
             }
             Event::SequenceStart(..) => self.begin(Open::Sequence(origin, Vec::new())),
             Event::MappingStart(..) => self.begin(Open::Mapping(origin, BTreeMap::new(), None)),
             Event::SequenceEnd | Event::MappingEnd => {
                 match self.open.pop() {
                     Some(Open::Sequence(origin, items)) => {
-                        self.place(Node { origin, value: Value::Sequence(items) });
+                        self.place(Node {
+                            origin,
+                            value: Value::Sequence(items),
+                        });
                     }
                     Some(Open::Mapping(origin, entries, _)) => {
-                        self.place(Node { origin, value: Value::Mapping(entries) });
+                        self.place(Node {
+                            origin,
+                            value: Value::Mapping(entries),
+                        });
                     }
                     None => {}
                 }
                 Ok(())
             }
-            Event::Alias(_) => {
-                Err(Fault::new(&origin, self.path(), "aliases are not supported; write the value out"))
-            }
+            Event::Alias(_) => Err(Fault::new(
+                &origin,
+                self.path(),
+                "aliases are not supported; write the value out",
+            )),
             _ => Ok(()),
         }
     }
@@ -227,7 +272,11 @@ impl Builder {
     fn begin(&mut self, collection: Open) -> Result<(), Fault> {
         let (Open::Sequence(origin, _) | Open::Mapping(origin, ..)) = &collection;
         if let Some(Open::Mapping(_, _, None)) = self.open.last() {
-            return Err(Fault::new(origin, self.path(), "a key must be a plain word"));
+            return Err(Fault::new(
+                origin,
+                self.path(),
+                "a key must be a plain word",
+            ));
         }
         if self.open.len() == DEEPEST {
             return Err(Fault::new(origin, "", "nested too deeply"));
@@ -236,7 +285,7 @@ impl Builder {
         Ok(())
     }
 
-    fn scalar(&mut self, text: &str, plain: bool, origin: Origin) -> Result<(), Fault> {
+    fn scalar(&mut self, text: &str, plain: bool, origin: Origin) {
         if let Some(Open::Mapping(_, entries, key @ None)) = self.open.last_mut() {
             let first = entries.get(text).map(|entry| entry.origin.line);
             *key = Some((text.to_owned(), origin.clone()));
@@ -244,16 +293,18 @@ impl Builder {
                 let message = format!("given twice, first on line {first}");
                 self.faults.push(Fault::new(&origin, self.path(), message));
             }
-            return Ok(());
+            return;
         }
         let is_null = plain && matches!(text, "" | "~" | "null" | "Null" | "NULL");
         let value = if is_null {
             Value::Null
         } else {
-            Value::Scalar { text: text.to_owned(), plain }
+            Value::Scalar {
+                text: text.to_owned(),
+                plain,
+            }
         };
         self.place(Node { origin, value });
-        Ok(())
     }
 
     fn place(&mut self, node: Node) {
@@ -261,7 +312,13 @@ impl Builder {
             Some(Open::Sequence(_, items)) => items.push(node),
             Some(Open::Mapping(_, entries, key)) => {
                 if let Some((key, origin)) = key.take() {
-                    entries.insert(key, Node { origin, value: node.value });
+                    entries.insert(
+                        key,
+                        Node {
+                            origin,
+                            value: node.value,
+                        },
+                    );
                 }
             }
             None => self.root = Some(node),
@@ -270,11 +327,13 @@ impl Builder {
 
     /// The dotted key of the value that comes next.
     fn path(&self) -> String {
-        self.open.iter().fold(String::new(), |path, open| match open {
-            Open::Sequence(_, items) => item_key(&path, items.len()),
-            Open::Mapping(_, _, Some((key, _))) => entry_key(&path, key),
-            Open::Mapping(_, _, None) => path,
-        })
+        self.open
+            .iter()
+            .fold(String::new(), |path, open| match open {
+                Open::Sequence(_, items) => item_key(&path, items.len()),
+                Open::Mapping(_, _, Some((key, _))) => entry_key(&path, key),
+                Open::Mapping(_, _, None) => path,
+            })
     }
 }
 
@@ -284,7 +343,11 @@ fn is_text(tag: &Tag) -> bool {
 
 /// The dotted key of an entry of the mapping at `path`.
 pub fn entry_key(path: &str, key: &str) -> String {
-    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+    if path.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{path}.{key}")
+    }
 }
 
 /// The dotted key of an item of the list at `path`.

@@ -4,17 +4,16 @@
 //! Judges nothing that needs a reading of the host. Defined by `kubelet/apis/config/validation/validation.go` for the
 //! keys that kubelet has.
 
+mod node;
+
 use super::labels;
 use super::merge::Merged;
-use super::node_ip::{self, Cidr};
-use super::node_name::node_name_from;
 use super::reader::{Reader, out_of, text_of};
 use super::settings::{Contention, ListenAddress, SETTERS, Settings};
 use super::tree::{Fault, entry_key, item_key};
 use crate::eviction::thresholds::{self, Statements};
 use crate::host::cpu::CpuList;
 use crate::quantity::Quantity;
-use k8s_openapi::api::core::v1::Taint;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -26,8 +25,6 @@ const SHORTEST_PERIOD: Duration = Duration::from_millis(10);
 const SHORTEST_TIMEOUT: Duration = Duration::from_millis(1);
 /// KubeletConfiguration's numbers are of 32 bits.
 const NUMBER: RangeInclusive<i64> = 0..=2_147_483_647;
-
-const TAINT_EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 impl Settings {
     /// Judges the merged configuration.
@@ -47,45 +44,15 @@ impl Settings {
         reader.addresses(&mut settings);
         reader.setters(&mut settings);
         reader.own(&mut settings);
-        if reader.faults.is_empty() { Ok(settings) } else { Err(reader.faults) }
+        if reader.faults.is_empty() {
+            Ok(settings)
+        } else {
+            Err(reader.faults)
+        }
     }
 }
 
 impl Reader<'_> {
-    fn identity(&mut self, settings: &mut Settings) {
-        self.word("role", &mut settings.role);
-        // As with kubelet's flag, an empty name is none.
-        if let Some(name) = self.text("nodeName").filter(|name| !name.is_empty()) {
-            settings.node_name = self.accept("nodeName", node_name_from(name));
-        }
-        if let Some(version) = self.text("kubeletVersion") {
-            if is_version(version) {
-                version.clone_into(&mut settings.kubelet_version);
-            } else {
-                self.refuse("kubeletVersion", format!("{version:?} is not a version such as v1.36.0"));
-            }
-        }
-        if let Some(path) = self.text("kubeletConfig") {
-            settings.kubelet_config = Some(PathBuf::from(path));
-            self.refuse("kubeletConfig", "inheriting from a KubeletConfiguration is not supported yet");
-        }
-        if let Some(path) = self.text("rootDirectory") {
-            if path.starts_with('/') {
-                path.clone_into(&mut settings.root_directory);
-            } else {
-                self.refuse("rootDirectory", format!("{path:?} is not an absolute path"));
-            }
-        }
-        if let Some(endpoint) = self.text("containerRuntimeEndpoint") {
-            if endpoint.is_empty() || endpoint.starts_with("unix:///") || endpoint.starts_with('/') {
-                settings.container_runtime_endpoint = Some(endpoint.to_owned());
-            } else {
-                let message = format!("{endpoint:?} is not a socket such as unix:///run/containerd/containerd.sock");
-                self.refuse("containerRuntimeEndpoint", message);
-            }
-        }
-    }
-
     fn periods(&mut self, settings: &mut Settings) {
         let update = &mut settings.node_status_update_frequency;
         self.duration("nodeStatusUpdateFrequency", SHORTEST_PERIOD, update);
@@ -95,7 +62,11 @@ impl Reader<'_> {
         } else if self.node("nodeStatusUpdateFrequency").is_some() {
             *report = *update;
         }
-        self.whole("nodeLeaseDurationSeconds", 1..=*NUMBER.end(), &mut settings.node_lease_duration_seconds);
+        self.whole(
+            "nodeLeaseDurationSeconds",
+            1..=*NUMBER.end(),
+            &mut settings.node_lease_duration_seconds,
+        );
         let timeouts = &mut settings.timeouts;
         self.duration("timeouts.api", SHORTEST_TIMEOUT, &mut timeouts.api);
         self.duration("timeouts.connect", SHORTEST_TIMEOUT, &mut timeouts.connect);
@@ -104,7 +75,10 @@ impl Reader<'_> {
         let grace = &mut settings.shutdown_grace_period;
         self.duration("shutdownGracePeriod", Duration::ZERO, grace);
         if !grace.is_zero() && *grace < Duration::from_secs(1) {
-            self.refuse("shutdownGracePeriod", "must be either zero or otherwise >= 1 sec");
+            self.refuse(
+                "shutdownGracePeriod",
+                "must be either zero or otherwise >= 1 sec",
+            );
         }
     }
 
@@ -116,25 +90,38 @@ impl Reader<'_> {
         self.whole("podsPerCore", NUMBER, &mut settings.pods_per_core);
         settings.system_reserved = self.reserved("systemReserved");
         settings.kube_reserved = self.reserved("kubeReserved");
-        if let Some(cpus) = self.text("reservedSystemCPUs").filter(|cpus| !cpus.is_empty()) {
+        if let Some(cpus) = self
+            .text("reservedSystemCPUs")
+            .filter(|cpus| !cpus.is_empty())
+        {
             settings.reserved_system_cpus = self.accept("reservedSystemCPUs", CpuList::parse(cpus));
-            if settings.reserved_system_cpus.as_ref().is_some_and(CpuList::is_empty) {
+            if settings
+                .reserved_system_cpus
+                .as_ref()
+                .is_some_and(CpuList::is_empty)
+            {
                 self.refuse("reservedSystemCPUs", format!("{cpus:?} names no CPU"));
             }
         }
         settings.capacity_override.cpu = self.more_than_nothing("capacityOverride.cpu");
         settings.capacity_override.memory = self.more_than_nothing("capacityOverride.memory");
-        self.boolean("localStorageCapacityIsolation", &mut settings.local_storage_capacity_isolation);
+        self.boolean(
+            "localStorageCapacityIsolation",
+            &mut settings.local_storage_capacity_isolation,
+        );
     }
 
     fn reserved(&mut self, key: &str) -> BTreeMap<String, Quantity> {
         let mut reserved = BTreeMap::new();
         for (name, node) in self.entries(key) {
-            let Some(quantity) = text_of(node).and_then(|text| Quantity::parse(text).ok()) else { continue };
+            let Some(quantity) = text_of(node).and_then(|text| Quantity::parse(text).ok()) else {
+                continue;
+            };
             if !["cpu", "memory", "ephemeral-storage", "pid"].contains(&name) {
                 self.refuse_entry(key, name, node, format!("cannot reserve {name:?} resource"));
             } else if quantity.is_negative() {
-                let message = format!("resource quantity for {name:?} cannot be negative: {quantity}");
+                let message =
+                    format!("resource quantity for {name:?} cannot be negative: {quantity}");
                 self.refuse_entry(key, name, node, message);
             } else {
                 reserved.insert(name.to_owned(), quantity);
@@ -158,7 +145,8 @@ impl Reader<'_> {
         let statements = |key: &str| -> Option<Statements> {
             self.node(key)?;
             let entries = self.entries(key).into_iter();
-            let texts = entries.filter_map(|(name, node)| Some((name.to_owned(), text_of(node)?.to_owned())));
+            let texts = entries
+                .filter_map(|(name, node)| Some((name.to_owned(), text_of(node)?.to_owned())));
             Some(texts.collect())
         };
         let parsed = thresholds::parse_threshold_config(
@@ -171,7 +159,9 @@ impl Reader<'_> {
             Ok((hard, soft)) => (settings.eviction_hard, settings.eviction_soft) = (hard, soft),
             Err(refused) => {
                 for refused in refused {
-                    let node = self.node(refused.table).and_then(|table| table.get(&refused.signal));
+                    let node = self
+                        .node(refused.table)
+                        .and_then(|table| table.get(&refused.signal));
                     if let Some(node) = node {
                         self.refuse_entry(refused.table, &refused.signal, node, refused.error);
                     }
@@ -180,116 +170,17 @@ impl Reader<'_> {
         }
     }
 
-    fn registration(&mut self, settings: &mut Settings) {
-        self.boolean("reRegister", &mut settings.re_register);
-        self.boolean("registerNode", &mut settings.register_node);
-        self.taints(settings);
-        settings.provider_id = self.text("providerID").filter(|id| !id.is_empty()).map(str::to_owned);
-        for (key, node) in self.entries("nodeLabels") {
-            let value = text_of(node).unwrap_or_default();
-            match labels::check(key, value) {
-                Ok(()) => {
-                    settings.node_labels.insert(key.to_owned(), value.to_owned());
-                }
-                Err(error) => self.refuse_entry("nodeLabels", key, node, error),
-            }
-        }
-        if self.node("port").is_some() {
-            let mut port = 0;
-            self.whole("port", 1..=65_535, &mut port);
-            settings.port = Some(port);
-        }
-    }
-
-    fn taints(&mut self, settings: &mut Settings) {
-        const KEY: &str = "registerWithTaints";
-        let Some(items) = self.items(KEY) else { return };
-        let mut taints: Vec<Taint> = Vec::new();
-        for (index, item) in items.iter().enumerate() {
-            let path = item_key(KEY, index);
-            let field = |name: &str| item.get(name).and_then(text_of).unwrap_or_default();
-            let (key, value, effect) = (field("key"), field("value"), field("effect"));
-            let mut refuse = |name: &str, message: String| {
-                let origin = &item.get(name).unwrap_or(item).origin;
-                self.faults.push(Fault::new(origin, entry_key(&path, name), message));
-            };
-            if let Err(error) = labels::check_key(key) {
-                refuse("key", error.to_string());
-            }
-            if let Err(error) = labels::check_value(value) {
-                refuse("value", error.to_string());
-            }
-            if !TAINT_EFFECTS.contains(&effect) {
-                refuse("effect", format!("must be one of {}, not {effect:?}", TAINT_EFFECTS.join(", ")));
-            } else if taints.iter().any(|other| other.key == key && other.effect == effect) {
-                refuse("key", "taints must be unique by key and effect pair".to_owned());
-            }
-            taints.push(Taint {
-                key: key.to_owned(),
-                value: (!value.is_empty()).then(|| value.to_owned()),
-                effect: effect.to_owned(),
-                time_added: None,
-            });
-        }
-        settings.register_with_taints = Some(taints);
-    }
-
-    fn addresses(&mut self, settings: &mut Settings) {
-        let cloud_provider = self.text("cloudProvider").unwrap_or_default();
-        match cloud_provider {
-            "" => {}
-            "external" => settings.cloud_provider_external = true,
-            other => self.refuse("cloudProvider", format!("must be external or empty, not {other:?}")),
-        }
-        if let Some(text) = self.text("nodeIP") {
-            let argument = node_ip::parse_node_ip_argument(text, cloud_provider);
-            let argument = self.accept("nodeIP", argument).unwrap_or_default();
-            for item in &argument.ignored {
-                self.refuse("nodeIP", format!("{item:?} is not an IP address"));
-            }
-            for address in &argument.addresses {
-                if let Err(error) = node_ip::check_kind(*address) {
-                    self.refuse("nodeIP", format!("{error}: {address}"));
-                }
-            }
-            settings.node_ips = argument.addresses;
-        }
-        if let Some(name) = self.text("nodeIPInterface").filter(|name| !name.is_empty()) {
-            settings.node_ip_interface = Some(name.to_owned());
-        }
-        if let Some(text) = self.text("nodeIPCIDR").filter(|text| !text.is_empty()) {
-            let cidrs = text.split(',').map(|item| Cidr::parse(item.trim())).collect::<Result<Vec<_>, _>>();
-            settings.node_ip_cidrs = self.accept("nodeIPCIDR", cidrs).unwrap_or_default();
-        }
-        if !matches!(&settings.node_ip_cidrs[..], [] | [_])
-            && !matches!(&settings.node_ip_cidrs[..], [a, b] if a.is_ipv6() != b.is_ipv6())
-        {
-            self.refuse("nodeIPCIDR", "must be a single network or one of each family");
-        }
-        self.one_way_to_choose(settings);
-    }
-
-    /// Each of these says where the address comes from; two of them might not agree.
-    fn one_way_to_choose(&mut self, settings: &Settings) {
-        let ways = [
-            ("nodeIP", settings.node_ips.iter().any(|ip| !ip.is_unspecified())),
-            ("nodeIPInterface", settings.node_ip_interface.is_some()),
-            ("nodeIPCIDR", !settings.node_ip_cidrs.is_empty()),
-        ];
-        let mut given = ways.iter().filter(|(_, given)| *given).map(|(key, _)| key);
-        if let Some(first) = given.next() {
-            for other in given {
-                self.refuse(other, format!("cannot be used together with {first}"));
-            }
-        }
-    }
-
     fn setters(&mut self, settings: &mut Settings) {
         for (name, node) in self.entries("volumeLimits") {
-            let Some(limit) = text_of(node).and_then(|text| text.parse::<i64>().ok()) else { continue };
-            let named_well = name.strip_prefix("attachable-volumes-").is_some_and(|rest| !rest.is_empty());
+            let Some(limit) = text_of(node).and_then(|text| text.parse::<i64>().ok()) else {
+                continue;
+            };
+            let named_well = name
+                .strip_prefix("attachable-volumes-")
+                .is_some_and(|rest| !rest.is_empty());
             if !named_well || labels::check_key(name).is_err() {
-                let message = "the name must begin with attachable-volumes-, as in attachable-volumes-csi-x";
+                let message =
+                    "the name must begin with attachable-volumes-, as in attachable-volumes-csi-x";
                 self.refuse_entry("volumeLimits", name, node, message);
             }
             match u32::try_from(limit) {
@@ -311,7 +202,12 @@ impl Reader<'_> {
         }
         let place = |name: &str| {
             let enabled = !settings.setters_disabled.contains(name);
-            enabled.then(|| settings.setters_order.iter().position(|listed| listed == name))
+            enabled.then(|| {
+                settings
+                    .setters_order
+                    .iter()
+                    .position(|listed| listed == name)
+            })
         };
         // What is not listed runs after all that is.
         let ready_first = match (place("ready"), place("machineInfo")) {
@@ -319,7 +215,10 @@ impl Reader<'_> {
             _ => false,
         };
         if ready_first {
-            self.refuse("setters.order", "ready must stay after machineInfo, whose capacity it checks");
+            self.refuse(
+                "setters.order",
+                "ready must stay after machineInfo, whose capacity it checks",
+            );
         }
     }
 
@@ -328,36 +227,51 @@ impl Reader<'_> {
         for (index, item) in self.items(key)?.iter().enumerate() {
             let name = text_of(item).unwrap_or_default();
             let message = if !SETTERS.contains(&name) {
-                format!("there is no setter {name:?}; there are {}", SETTERS.join(", "))
+                format!(
+                    "there is no setter {name:?}; there are {}",
+                    SETTERS.join(", ")
+                )
             } else if names.iter().any(|other| other == name) {
                 format!("{name} is listed twice")
             } else {
                 names.push(name.to_owned());
                 continue;
             };
-            self.faults.push(Fault::new(&item.origin, item_key(key, index), message));
+            self.faults
+                .push(Fault::new(&item.origin, item_key(key, index), message));
         }
         Some(names)
     }
 
     fn own(&mut self, settings: &mut Settings) {
         let conditions = &mut settings.conditions;
-        self.boolean("conditions.readonlyFilesystem", &mut conditions.readonly_filesystem);
-        self.boolean("conditions.clockUnsynchronized", &mut conditions.clock_unsynchronized);
-        self.contention("conditions.memoryContention", &mut conditions.memory_contention);
+        self.boolean(
+            "conditions.readonlyFilesystem",
+            &mut conditions.readonly_filesystem,
+        );
+        self.boolean(
+            "conditions.clockUnsynchronized",
+            &mut conditions.clock_unsynchronized,
+        );
+        self.contention(
+            "conditions.memoryContention",
+            &mut conditions.memory_contention,
+        );
         self.contention("conditions.diskContention", &mut conditions.disk_contention);
         let metric = &mut settings.node_metric;
         self.word("nodeMetric.scope", &mut metric.scope);
         self.word("nodeMetric.report", &mut metric.report);
-        self.duration("nodeMetric.sampleInterval", SHORTEST_PERIOD, &mut metric.sample_interval);
+        self.duration(
+            "nodeMetric.sampleInterval",
+            SHORTEST_PERIOD,
+            &mut metric.sample_interval,
+        );
         if let Some(text) = self.text("listenAddress") {
-            match listen_address(text) {
-                Some(address) => settings.listen_address = address,
-                None => {
-                    let message =
-                        format!("{text:?} is neither address:port, nor unix:/path, nor empty for no listener");
-                    self.refuse("listenAddress", message);
-                }
+            if let Some(address) = listen_address(text) {
+                settings.listen_address = address;
+            } else {
+                let message = "is neither address:port, nor unix:/path, nor empty for no listener";
+                self.refuse("listenAddress", format!("{text:?} {message}"));
             }
         }
     }
@@ -365,20 +279,18 @@ impl Reader<'_> {
     fn contention(&mut self, key: &str, contention: &mut Contention) {
         let key = |name| entry_key(key, name);
         self.boolean(&key("enabled"), &mut contention.enabled);
-        self.whole(&key("psiFull10s"), 1..=100, &mut contention.psi_full_10s_percent);
+        self.whole(
+            &key("psiFull10s"),
+            1..=100,
+            &mut contention.psi_full_10s_percent,
+        );
         self.duration(&key("for"), Duration::ZERO, &mut contention.raise_after);
-        self.duration(&key("clearFor"), Duration::ZERO, &mut contention.clear_after);
+        self.duration(
+            &key("clearFor"),
+            Duration::ZERO,
+            &mut contention.clear_after,
+        );
     }
-}
-
-/// Whether `text` is `v`, three numbers, and perhaps something behind them.
-fn is_version(text: &str) -> bool {
-    let numbers = text.strip_prefix('v').map(|rest| rest.split(['-', '+']).next().unwrap_or(rest));
-    numbers.is_some_and(|numbers| {
-        let mut parts = numbers.split('.');
-        let is_number = |part: &str| !part.is_empty() && part.bytes().all(|digit| digit.is_ascii_digit());
-        parts.by_ref().take(3).filter(|part| is_number(part)).count() == 3 && parts.next().is_none()
-    })
 }
 
 fn listen_address(text: &str) -> Option<ListenAddress> {
@@ -386,7 +298,9 @@ fn listen_address(text: &str) -> Option<ListenAddress> {
         return Some(ListenAddress::Off);
     }
     match text.strip_prefix("unix:") {
-        Some(path) => path.starts_with('/').then(|| ListenAddress::Unix(PathBuf::from(path))),
+        Some(path) => path
+            .starts_with('/')
+            .then(|| ListenAddress::Unix(PathBuf::from(path))),
         None => text.parse::<SocketAddr>().ok().map(ListenAddress::Tcp),
     }
 }

@@ -199,12 +199,29 @@ pub fn default_hard() -> Vec<Threshold> {
     let of_memory = ThresholdValue::Quantity(Quantity::bytes(100 << 20));
     let defaults = [
         (Signal::MemoryAvailable, of_memory),
-        (Signal::NodefsAvailable, ThresholdValue::Percentage(10.0 / 100.0)),
-        (Signal::NodefsInodesFree, ThresholdValue::Percentage(5.0 / 100.0)),
-        (Signal::ImagefsAvailable, ThresholdValue::Percentage(15.0 / 100.0)),
-        (Signal::ImagefsInodesFree, ThresholdValue::Percentage(5.0 / 100.0)),
+        (
+            Signal::NodefsAvailable,
+            ThresholdValue::Percentage(10.0 / 100.0),
+        ),
+        (
+            Signal::NodefsInodesFree,
+            ThresholdValue::Percentage(5.0 / 100.0),
+        ),
+        (
+            Signal::ImagefsAvailable,
+            ThresholdValue::Percentage(15.0 / 100.0),
+        ),
+        (
+            Signal::ImagefsInodesFree,
+            ThresholdValue::Percentage(5.0 / 100.0),
+        ),
     ];
-    let hard = |(signal, value)| Threshold { signal, value, grace_period: None, min_reclaim: None };
+    let hard = |(signal, value)| Threshold {
+        signal,
+        value,
+        grace_period: None,
+        min_reclaim: None,
+    };
     defaults.map(hard).into()
 }
 
@@ -220,7 +237,10 @@ pub fn parse_threshold_config(
     let mut refused = Vec::new();
     let hard = match hard {
         Some(hard) => parse_all("evictionHard", hard, &mut refused, parse_statement),
-        None => default_hard().into_iter().map(|hard| (hard.signal, Some(hard.value))).collect(),
+        None => default_hard()
+            .into_iter()
+            .map(|hard| (hard.signal, Some(hard.value)))
+            .collect(),
     };
     let soft = parse_all("evictionSoft", soft, &mut refused, parse_statement);
     let periods = parse_all(
@@ -229,11 +249,18 @@ pub fn parse_threshold_config(
         &mut refused,
         |_, text| parse_grace_period(text),
     );
-    let reclaims =
-        parse_all("evictionMinimumReclaim", minimum_reclaim, &mut refused, parse_min_reclaim);
+    let reclaims = parse_all(
+        "evictionMinimumReclaim",
+        minimum_reclaim,
+        &mut refused,
+        parse_min_reclaim,
+    );
     // A grace period that is there and was refused is a fault already.
     let without_period = |signal: &&Signal| !soft_grace_period.contains_key(signal.name());
-    let soft_signals = soft.iter().filter(|(_, value)| value.is_some()).map(|(signal, _)| signal);
+    let soft_signals = soft
+        .iter()
+        .filter(|(_, value)| value.is_some())
+        .map(|(signal, _)| signal);
     refused.extend(soft_signals.filter(without_period).map(|signal| Refused {
         table: "evictionSoft",
         signal: signal.name().to_owned(),
@@ -243,7 +270,9 @@ pub fn parse_threshold_config(
         return Err(refused);
     }
     let complete = |values: BTreeMap<Signal, Option<ThresholdValue>>, periods: &BTreeMap<_, _>| {
-        let enabled = values.into_iter().filter_map(|(signal, value)| Some((signal, value?)));
+        let enabled = values
+            .into_iter()
+            .filter_map(|(signal, value)| Some((signal, value?)));
         let thresholds = enabled.map(|(signal, value)| Threshold {
             signal,
             value,
@@ -282,7 +311,11 @@ fn parse_all<T>(
             Ok((signal, value)) => {
                 parsed.insert(signal, value);
             }
-            Err(error) => refused.push(Refused { table, signal: name.clone(), error }),
+            Err(error) => refused.push(Refused {
+                table,
+                signal: name.clone(),
+                error,
+            }),
         }
     }
     parsed
@@ -322,7 +355,10 @@ fn parse_min_reclaim(signal: Signal, text: &str) -> Result<ThresholdValue, Thres
     if text.ends_with('%') {
         let part = parse_percentage(text)?;
         if part <= 0.0 {
-            return Err(ThresholdError::ReclaimPercentageNotPositive(signal, text.to_owned()));
+            return Err(ThresholdError::ReclaimPercentageNotPositive(
+                signal,
+                text.to_owned(),
+            ));
         }
         return Ok(ThresholdValue::Percentage(part));
     }

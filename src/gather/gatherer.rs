@@ -56,14 +56,12 @@ impl Gatherer {
         let name = node_name.to_owned();
         let snapshot = Snapshot {
             hostname: reader
-                .take("hostname", &last.hostname, |s| identity::hostname(s))
+                .take("hostname", &last.hostname, identity::hostname)
                 .await,
-            cpus: reader.take("cpus", &last.cpus, |s| cpu::read(s)).await,
-            memory: reader
-                .take("memory", &last.memory, |s| memory::read(s))
-                .await,
+            cpus: reader.take("cpus", &last.cpus, cpu::read).await,
+            memory: reader.take("memory", &last.memory, memory::read).await,
             huge_pages: reader
-                .take("hugePages", &last.huge_pages, |s| hugepages::read(s))
+                .take("hugePages", &last.huge_pages, hugepages::read)
                 .await,
             root_filesystem: reader
                 .take("rootFilesystem", &last.root_filesystem, move |s| {
@@ -71,7 +69,7 @@ impl Gatherer {
                 })
                 .await,
             machine_id: reader
-                .take("machineID", &last.machine_id, |s| identity::machine_id(s))
+                .take("machineID", &last.machine_id, identity::machine_id)
                 .await,
             system_uuid: reader
                 .take("systemUUID", &last.system_uuid, |s| {
@@ -79,11 +77,9 @@ impl Gatherer {
                 })
                 .await,
             boot_id: reader
-                .take("bootID", &last.boot_id, |s| identity::boot_id(s))
+                .take("bootID", &last.boot_id, identity::boot_id)
                 .await,
-            os_image: reader
-                .take("osImage", &last.os_image, |s| os::read(s))
-                .await,
+            os_image: reader.take("osImage", &last.os_image, os::read).await,
             uname: reader
                 .take("uname", &last.uname, |s| s.uname().map_err(ReadError::from))
                 .await,
@@ -92,20 +88,18 @@ impl Gatherer {
                     s.interfaces().map_err(ReadError::from)
                 })
                 .await,
-            routes: reader
-                .take("routes", &last.routes, |s| network::read(s))
-                .await,
+            routes: reader.take("routes", &last.routes, network::read).await,
             lookup: reader
                 .take("lookup", &last.lookup, move |s| {
                     s.lookup(&name).map_err(ReadError::from)
                 })
                 .await,
-            pids: reader.take("pids", &last.pids, |s| pids::read(s)).await,
+            pids: reader.take("pids", &last.pids, pids::read).await,
             root_memory: reader
-                .take("rootMemory", &last.root_memory, |s| cgroup::read(s))
+                .take("rootMemory", &last.root_memory, cgroup::read)
                 .await,
             pressure: reader
-                .take("pressure", &last.pressure, |s| pressure::read(s))
+                .take("pressure", &last.pressure, pressure::read)
                 .await,
             ..Snapshot::default()
         };

@@ -105,11 +105,10 @@ fn keeps_heartbeat(entry: &ManagedFieldsEntry) -> bool {
 /// `role: owner` where somebody else keeps the Node.
 pub fn standing(role: Role, keeper: &Keeper, lease_alive: bool) -> Result<Standing, Refusal> {
     match (role, keeper) {
-        (Role::Companion, _) => Ok(Standing::Companion),
         (Role::Auto | Role::Owner, Keeper::This) | (Role::Owner, Keeper::Nobody) => {
             Ok(Standing::Owner)
         }
-        (Role::Auto, _) => Ok(Standing::Companion),
+        (Role::Auto | Role::Companion, _) => Ok(Standing::Companion),
         (Role::Owner, Keeper::Other(manager)) => Err(Refusal::KeptByOther(manager.clone())),
         (Role::Owner, Keeper::OtherInstance(other)) if lease_alive => {
             Err(Refusal::OtherMachine(other.clone()))

@@ -130,7 +130,7 @@ impl StatusLoop {
             let snapshot = tokio::select! {
                 biased;
                 () = stop.cancelled() => return Ok(()),
-                snapshot = self.gatherer.gather(&self.settings, &self.node_name) => snapshot,
+                snapshot = Box::pin(self.gatherer.gather(&self.settings, &self.node_name)) => snapshot,
             };
             self.complaints.hear_all("reading/", snapshot.faults());
             // A request that has begun is not cut off by `stop`: its answer is waited for, within the grace of the
@@ -226,12 +226,7 @@ impl StatusLoop {
             .memory
             .pressure
             .get_or_insert_with(|| State::from_node(node, now, transition_period));
-        let thresholds: Vec<_> = settings
-            .eviction_hard
-            .iter()
-            .chain(&settings.eviction_soft)
-            .cloned()
-            .collect();
+        let thresholds = settings.thresholds();
         state.pass(elapsed, &thresholds, transition_period, &observe(snapshot))
     }
 
@@ -336,7 +331,10 @@ impl StatusLoop {
                 .send::<Node>(&ApiRequest::get_node(&self.node_name))
                 .await
             {
-                Ok(node) => Arc::new(node),
+                Ok(node) => {
+                    self.cache.saw(node.clone());
+                    Arc::new(node)
+                }
                 Err(failure) if failure.kind == Kind::NotFound => {
                     self.cache.saw_none();
                     return Ok(Ok(Step::NoNode));
@@ -359,7 +357,7 @@ impl StatusLoop {
         let mut outcomes = Vec::new();
         let setters = chain::order(&self.settings);
         let wanted = wanted::wanted(&original, &inputs, self.memory.scope, &setters, |o| {
-            outcomes.push(o)
+            outcomes.push(o);
         });
         let changed =
             wanted.changed || (!pod_cidrs.is_empty() && pod_cidrs != self.memory.pod_cidrs);

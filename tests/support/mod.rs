@@ -1,5 +1,6 @@
 //! Real parts for the tests: etcd, kube-apiserver, kube-controller-manager, kubectl, the Go oracle, and the built
-//! nodelet itself. Nothing here imitates Kubernetes; what a test needs from it is asked of the real programs.
+//! nodelet itself. What a test needs from Kubernetes is asked of the real programs; only faults and orders of calls
+//! that they do not produce on demand come from [`scripted`].
 #![allow(
     dead_code,
     unreachable_pub,
@@ -28,5 +29,7 @@ pub mod pki;
 pub mod process;
 pub mod proxy;
 pub mod scratch;
+pub mod scripted;
 pub mod statuses;
+pub mod time;
 pub mod wait;

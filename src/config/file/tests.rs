@@ -10,10 +10,22 @@ fn faults(text: &str) -> Vec<String> {
 #[test]
 fn unknown_keys_are_named_with_the_nearest_known_one() {
     for (text, expected) in [
-        ("maxpods: 1", "f.yaml:1: maxpods: unknown key; did you mean maxPods?"),
-        ("maxPod: 1", "f.yaml:1: maxPod: unknown key; did you mean maxPods?"),
-        ("nodeIp: x", "f.yaml:1: nodeIp: unknown key; did you mean nodeIP?"),
-        ("timeouts: {ctri: 1s}", "f.yaml:1: timeouts.ctri: unknown key; did you mean cri?"),
+        (
+            "maxpods: 1",
+            "f.yaml:1: maxpods: unknown key; did you mean maxPods?",
+        ),
+        (
+            "maxPod: 1",
+            "f.yaml:1: maxPod: unknown key; did you mean maxPods?",
+        ),
+        (
+            "nodeIp: x",
+            "f.yaml:1: nodeIp: unknown key; did you mean nodeIP?",
+        ),
+        (
+            "timeouts: {ctri: 1s}",
+            "f.yaml:1: timeouts.ctri: unknown key; did you mean cri?",
+        ),
         ("featureGates: {}", "f.yaml:1: featureGates: unknown key"),
         (
             "conditions:\n  memoryContention:\n    clearfor: 1s",
@@ -31,17 +43,47 @@ fn unknown_keys_are_named_with_the_nearest_known_one() {
 #[test]
 fn wrong_types_are_named() {
     for (text, expected) in [
-        ("maxPods: many", "f.yaml:1: maxPods: must be a whole number, not \"many\""),
-        ("maxPods: \"1\"", "f.yaml:1: maxPods: must be a whole number, not \"1\" in quotes"),
-        ("maxPods: 1.5", "f.yaml:1: maxPods: must be a whole number, not \"1.5\""),
-        ("maxPods: [1]", "f.yaml:1: maxPods: must be a whole number, not a list"),
-        ("reRegister: yes", "f.yaml:1: reRegister: must be true or false, not \"yes\""),
-        ("nodeName: {a: b}", "f.yaml:1: nodeName: must be a text, not a mapping"),
-        ("evictionHard: 100Mi", "f.yaml:1: evictionHard: must be a mapping, not \"100Mi\""),
-        ("setters: {order: ready}", "f.yaml:1: setters.order: must be a list, not \"ready\""),
+        (
+            "maxPods: many",
+            "f.yaml:1: maxPods: must be a whole number, not \"many\"",
+        ),
+        (
+            "maxPods: \"1\"",
+            "f.yaml:1: maxPods: must be a whole number, not \"1\" in quotes",
+        ),
+        (
+            "maxPods: 1.5",
+            "f.yaml:1: maxPods: must be a whole number, not \"1.5\"",
+        ),
+        (
+            "maxPods: [1]",
+            "f.yaml:1: maxPods: must be a whole number, not a list",
+        ),
+        (
+            "reRegister: yes",
+            "f.yaml:1: reRegister: must be true or false, not \"yes\"",
+        ),
+        (
+            "nodeName: {a: b}",
+            "f.yaml:1: nodeName: must be a text, not a mapping",
+        ),
+        (
+            "evictionHard: 100Mi",
+            "f.yaml:1: evictionHard: must be a mapping, not \"100Mi\"",
+        ),
+        (
+            "setters: {order: ready}",
+            "f.yaml:1: setters.order: must be a list, not \"ready\"",
+        ),
         ("- a", "f.yaml:1: must be a mapping, not a list"),
-        ("kind: KubeletConfiguration", "f.yaml:1: kind: must be NodeletConfiguration, not \"KubeletConfiguration\""),
-        ("apiVersion: v1", "f.yaml:1: apiVersion: must be nodelet/v1, not \"v1\""),
+        (
+            "kind: KubeletConfiguration",
+            "f.yaml:1: kind: must be NodeletConfiguration, not \"KubeletConfiguration\"",
+        ),
+        (
+            "apiVersion: v1",
+            "f.yaml:1: apiVersion: must be nodelet/v1, not \"v1\"",
+        ),
         (
             "nodeStatusUpdateFrequency: 10",
             "f.yaml:1: nodeStatusUpdateFrequency: time: missing unit in duration \"10\"",
@@ -60,14 +102,23 @@ fn wrong_types_are_named() {
 
 #[test]
 fn all_faults_are_found_at_once() {
-    let text = "maxPods: x\nbogus: 1\ntimeouts:\n  api: soon\n  api: 1s\nsystemReserved:\n  cpu: lots\n";
+    let text =
+        "maxPods: x\nbogus: 1\ntimeouts:\n  api: soon\n  api: 1s\nsystemReserved:\n  cpu: lots\n";
     let mut found = faults(text);
     found.sort();
-    let lines: Vec<_> = found.iter().map(|fault| fault.split(": ").take(2).collect::<Vec<_>>().join(": ")).collect();
+    let lines: Vec<_> = found
+        .iter()
+        .map(|fault| fault.split(": ").take(2).collect::<Vec<_>>().join(": "))
+        .collect();
     // The value of a key that was given twice is the last one, so the first is not judged.
     assert_eq!(
         lines,
-        ["f.yaml:1: maxPods", "f.yaml:2: bogus", "f.yaml:5: timeouts.api", "f.yaml:7: systemReserved.cpu"]
+        [
+            "f.yaml:1: maxPods",
+            "f.yaml:2: bogus",
+            "f.yaml:5: timeouts.api",
+            "f.yaml:7: systemReserved.cpu"
+        ]
     );
 }
 
@@ -97,9 +148,29 @@ fn a_recordings_settings_are_read_by_the_same_rules() {
 
 #[test]
 fn distances() {
-    for (a, b, expected) in
-        [("", "", 0), ("abc", "", 3), ("", "abc", 3), ("ABC", "abc", 0), ("kitten", "sitting", 3), ("ab", "ba", 2)]
-    {
+    for (a, b, expected) in [
+        ("", "", 0),
+        ("abc", "", 3),
+        ("", "abc", 3),
+        ("ABC", "abc", 0),
+        ("kitten", "sitting", 3),
+        ("ab", "ba", 2),
+    ] {
         assert_eq!(distance(a, b), expected, "{a} {b}");
+    }
+}
+
+#[test]
+fn the_example_shows_every_key() {
+    let example = include_str!("../../../config/nodelet.yaml");
+    let Keys(keys) = CONFIGURATION else {
+        panic!("the configuration has keys")
+    };
+    for (key, _) in keys {
+        let shown = example.lines().any(|line| {
+            line.trim_start_matches("# ")
+                .starts_with(&format!("{key}:"))
+        });
+        assert!(shown, "{key}");
     }
 }

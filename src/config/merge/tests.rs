@@ -14,8 +14,10 @@ fn cli(arguments: &[&str]) -> Cli {
 }
 
 fn settings(layers: &[&str], arguments: &[&str], node_name: Option<&str>) -> Settings {
-    let environment =
-        Environment { node_name: node_name.map(str::to_owned), ..Environment::default() };
+    let environment = Environment {
+        node_name: node_name.map(str::to_owned),
+        ..Environment::default()
+    };
     let layers = layers.iter().map(|text| layer("f.yaml", text));
     Settings::validate(&merge(layers, &cli(arguments), &environment)).unwrap()
 }
@@ -28,20 +30,33 @@ fn a_flag_wins_over_the_environment_and_that_over_the_file() {
     };
     assert_eq!(name(&[file], &[], None), "file");
     assert_eq!(name(&[file], &[], Some("environment")), "environment");
-    assert_eq!(name(&[file], &["--node-name", "flag"], Some("environment")), "flag");
+    assert_eq!(
+        name(&[file], &["--node-name", "flag"], Some("environment")),
+        "flag"
+    );
     assert_eq!(settings(&[file], &[], None).role, Role::Owner);
-    assert_eq!(settings(&[file], &["--role", "companion"], None).role, Role::Companion);
+    assert_eq!(
+        settings(&[file], &["--role", "companion"], None).role,
+        Role::Companion
+    );
     assert_eq!(settings(&[], &[], None).role, Role::Auto);
 }
 
 #[test]
 fn flags_that_no_file_can_say() {
-    let environment =
-        Environment { kubeconfig: Some("/from/environment".into()), ..Environment::default() };
-    let settings = |arguments: &[&str]| {
-        Settings::validate(&merge([], &cli(arguments), &environment)).unwrap()
+    let environment = Environment {
+        kubeconfig: Some("/from/environment".into()),
+        ..Environment::default()
     };
-    let all = settings(&["--root", "/host", "--kubeconfig", "/from/flag", "--takeover"]);
+    let settings =
+        |arguments: &[&str]| Settings::validate(&merge([], &cli(arguments), &environment)).unwrap();
+    let all = settings(&[
+        "--root",
+        "/host",
+        "--kubeconfig",
+        "/from/flag",
+        "--takeover",
+    ]);
     assert_eq!((all.root, all.takeover), ("/host".into(), true));
     assert_eq!(all.kubeconfig, Some("/from/flag".into()));
     let none = settings(&[]);
@@ -73,20 +88,34 @@ fn a_later_layer_wins_key_by_key() {
     let labels: Vec<_> = merged.node_labels.into_iter().collect();
     assert_eq!(labels, [("a".into(), "1".into()), ("b".into(), "2".into())]);
     let seconds = std::time::Duration::from_secs;
-    assert_eq!((merged.timeouts.api, merged.timeouts.cri), (seconds(2), seconds(1)));
+    assert_eq!(
+        (merged.timeouts.api, merged.timeouts.cri),
+        (seconds(2), seconds(1))
+    );
 }
 
 #[test]
 fn a_fault_names_the_layer_that_the_value_came_from() {
     let layers = [
-        layer("base.yaml", "maxPods: -1\nport: 1\nevictionHard:\n  memory.available: 0\n"),
-        layer("d/10.yaml", "\n\nport: 0\nevictionHard:\n  nodefs.available: 200%\n"),
+        layer(
+            "base.yaml",
+            "maxPods: -1\nport: 1\nevictionHard:\n  memory.available: 0\n",
+        ),
+        layer(
+            "d/10.yaml",
+            "\n\nport: 0\nevictionHard:\n  nodefs.available: 200%\n",
+        ),
     ];
-    let environment = Environment { node_name: Some("a_b".to_owned()), ..Environment::default() };
+    let environment = Environment {
+        node_name: Some("a_b".to_owned()),
+        ..Environment::default()
+    };
     let mut faults = Settings::validate(&merge(layers, &cli(&[]), &environment)).unwrap_err();
     faults.sort();
-    let places: Vec<_> =
-        faults.iter().map(|fault| (fault.source.as_str(), fault.line, fault.key.as_str())).collect();
+    let places: Vec<_> = faults
+        .iter()
+        .map(|fault| (fault.source.as_str(), fault.line, fault.key.as_str()))
+        .collect();
     assert_eq!(
         places,
         [
@@ -97,5 +126,9 @@ fn a_fault_names_the_layer_that_the_value_came_from() {
             ("d/10.yaml", 5, "evictionHard.nodefs.available"),
         ]
     );
-    assert!(faults[0].to_string().starts_with("NODE_NAME: nodeName: \"a_b\" cannot be the name"));
+    assert!(
+        faults[0]
+            .to_string()
+            .starts_with("NODE_NAME: nodeName: \"a_b\" cannot be the name")
+    );
 }

@@ -22,11 +22,35 @@ const ROWS: [Row<'static>; 20] = [
     ("1.2.3", &[], &["1.2.3"], false, ""),
     ("1.2.3.0/24", &[], &["1.2.3.0/24"], false, ""),
     ("0.0.0.0", &["0.0.0.0"], &[], false, ""),
-    ("1.2.3.4,not-an-IPv6-address", &["1.2.3.4"], &["not-an-IPv6-address"], false, ""),
+    (
+        "1.2.3.4,not-an-IPv6-address",
+        &["1.2.3.4"],
+        &["not-an-IPv6-address"],
+        false,
+        "",
+    ),
     ("abcd::ef01", &["abcd::ef01"], &[], false, ""),
-    ("abcd:0abc:00ab:0000:0000::1", &["abcd:abc:ab::1"], &[], false, ""),
-    ("1.2.3.4,abcd::ef01", &["1.2.3.4", "abcd::ef01"], &[], true, ""),
-    ("abcd::ef01 , 1.2.3.4", &["abcd::ef01", "1.2.3.4"], &[], true, ""),
+    (
+        "abcd:0abc:00ab:0000:0000::1",
+        &["abcd:abc:ab::1"],
+        &[],
+        false,
+        "",
+    ),
+    (
+        "1.2.3.4,abcd::ef01",
+        &["1.2.3.4", "abcd::ef01"],
+        &[],
+        true,
+        "",
+    ),
+    (
+        "abcd::ef01 , 1.2.3.4",
+        &["abcd::ef01", "1.2.3.4"],
+        &[],
+        true,
+        "",
+    ),
     ("1.2.3.4,5.6.7.8", &[], &[], false, PAIR),
     ("abcd::1,abcd::2", &[], &[], false, PAIR),
     ("1.2.3.4,::", &[], &[], true, ZEROS),
@@ -45,7 +69,11 @@ const ROWS: [Row<'static>; 20] = [
 fn test_parse_node_ip_argument() {
     for (text, expected, ignored, dual, error) in ROWS {
         for cloud_provider in ["", "external", "gce"] {
-            let error = if dual && cloud_provider == "gce" { DUAL } else { error };
+            let error = if dual && cloud_provider == "gce" {
+                DUAL
+            } else {
+                error
+            };
             match parse_node_ip_argument(text, cloud_provider) {
                 Ok(argument) => {
                     assert_eq!(error, "", "{text:?} for {cloud_provider:?}");
@@ -120,14 +148,22 @@ fn c53_addresses_that_can_be_no_nodes() {
         ("::1", Some("nodeIP can't be loopback address")),
         ("224.0.0.0", Some("nodeIP can't be a multicast address")),
         ("ff02::1", Some("nodeIP can't be a multicast address")),
-        ("fe80::1", Some("nodeIP can't be a link-local unicast address")),
-        ("169.254.1.1", Some("nodeIP can't be a link-local unicast address")),
+        (
+            "fe80::1",
+            Some("nodeIP can't be a link-local unicast address"),
+        ),
+        (
+            "169.254.1.1",
+            Some("nodeIP can't be a link-local unicast address"),
+        ),
         ("0.0.0.0", None),
         ("::", None),
         ("192.0.2.10", None),
         ("fd01::1234", None),
     ] {
-        let refused = check_kind(address.parse().unwrap()).err().map(|error| error.to_string());
+        let refused = check_kind(address.parse().unwrap())
+            .err()
+            .map(|error| error.to_string());
         assert_eq!(refused.as_deref(), error, "{address}");
     }
 }
@@ -144,11 +180,25 @@ fn networks() {
         ("10.0.0.0/8", "::ffff:10.1.1.1", "::10.1.1.1"),
     ] {
         let cidr = Cidr::parse(network).unwrap();
-        assert!(cidr.contains(inside.parse().unwrap()), "{inside} in {network}");
-        assert!(!cidr.contains(outside.parse().unwrap()), "{outside} in {network}");
+        assert!(
+            cidr.contains(inside.parse().unwrap()),
+            "{inside} in {network}"
+        );
+        assert!(
+            !cidr.contains(outside.parse().unwrap()),
+            "{outside} in {network}"
+        );
         assert_eq!(cidr.to_string(), network);
     }
-    for text in ["192.0.2.0", "192.0.2.0/33", "::/129", "192.0.2.0/", "192.0.2.0/+8", "x/8", "/"] {
+    for text in [
+        "192.0.2.0",
+        "192.0.2.0/33",
+        "::/129",
+        "192.0.2.0/",
+        "192.0.2.0/+8",
+        "x/8",
+        "/",
+    ] {
         assert_eq!(Cidr::parse(text), Err(CidrError(text.to_owned())));
     }
 }

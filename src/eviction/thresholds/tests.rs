@@ -1,10 +1,15 @@
+#![expect(clippy::too_many_lines, reason = "tables")]
+
 use super::*;
 use proptest::prelude::*;
 
 type Table<'a> = &'a [(&'a str, &'a str)];
 
 fn statements(table: Table<'_>) -> Statements {
-    table.iter().map(|(signal, value)| ((*signal).to_owned(), (*value).to_owned())).collect()
+    table
+        .iter()
+        .map(|(signal, value)| ((*signal).to_owned(), (*value).to_owned()))
+        .collect()
 }
 
 fn parse(
@@ -64,8 +69,14 @@ fn test_parse_threshold_config() {
         (
             "disk eviction values",
             [
-                &[("imagefs.available", "150Mi"), ("nodefs.available", "100Mi")],
-                &[("imagefs.available", "300Mi"), ("nodefs.available", "200Mi")],
+                &[
+                    ("imagefs.available", "150Mi"),
+                    ("nodefs.available", "100Mi"),
+                ],
+                &[
+                    ("imagefs.available", "300Mi"),
+                    ("nodefs.available", "200Mi"),
+                ],
                 &[("imagefs.available", "30s"), ("nodefs.available", "30s")],
                 &[("imagefs.available", "2Gi"), ("nodefs.available", "1Gi")],
             ],
@@ -94,8 +105,14 @@ fn test_parse_threshold_config() {
         (
             "inode eviction values",
             [
-                &[("imagefs.inodesFree", "150Mi"), ("nodefs.inodesFree", "100Mi")],
-                &[("imagefs.inodesFree", "300Mi"), ("nodefs.inodesFree", "200Mi")],
+                &[
+                    ("imagefs.inodesFree", "150Mi"),
+                    ("nodefs.inodesFree", "100Mi"),
+                ],
+                &[
+                    ("imagefs.inodesFree", "300Mi"),
+                    ("nodefs.inodesFree", "200Mi"),
+                ],
                 &[("imagefs.inodesFree", "30s"), ("nodefs.inodesFree", "30s")],
                 &[("imagefs.inodesFree", "2Gi"), ("nodefs.inodesFree", "1Gi")],
             ],
@@ -108,12 +125,22 @@ fn test_parse_threshold_config() {
         ),
         (
             "disable via 0%",
-            [&[("memory.available", "0%")], &[("memory.available", "0%")], &[], &[]],
+            [
+                &[("memory.available", "0%")],
+                &[("memory.available", "0%")],
+                &[],
+                &[],
+            ],
             &[],
         ),
         (
             "disable via 100%",
-            [&[("memory.available", "100%")], &[("memory.available", "100%")], &[], &[]],
+            [
+                &[("memory.available", "100%")],
+                &[("memory.available", "100%")],
+                &[],
+                &[],
+            ],
             &[],
         ),
     ];
@@ -144,30 +171,134 @@ fn test_parse_threshold_config() {
 fn test_parse_threshold_config_errors() {
     let memory = "memory.available";
     let refused: [(&str, [Table<'_>; 4], &str, &str); 18] = [
-        ("invalid-signal", [&[("mem.available", "150Mi")], &[], &[], &[]], "evictionHard", "unsupported eviction signal mem.available"),
-        ("hard-signal-negative", [&[(memory, "-150Mi")], &[], &[], &[]], "evictionHard", "eviction threshold memory.available must be positive: -150Mi"),
-        ("zero", [&[(memory, "0")], &[], &[], &[]], "evictionHard", "eviction threshold memory.available must be positive: 0"),
-        ("hard-signal-negative-percentage", [&[(memory, "-15%")], &[], &[], &[]], "evictionHard", "eviction percentage threshold memory.available must be >= 0%: -15%"),
-        ("hard-signal-percentage-greater-than-100%", [&[(memory, "150%")], &[], &[], &[]], "evictionHard", "eviction percentage threshold memory.available must be <= 100%: 150%"),
-        ("soft-signal-negative", [&[], &[(memory, "-150Mi")], &[(memory, "1s")], &[]], "evictionSoft", "eviction threshold memory.available must be positive: -150Mi"),
-        ("valid-and-invalid-signal", [&[(memory, "150Mi"), ("invalid.foo", "150Mi")], &[], &[], &[]], "evictionHard", "unsupported eviction signal invalid.foo"),
-        ("soft-no-grace-period", [&[], &[(memory, "150Mi")], &[], &[]], "evictionSoft", "grace period must be specified for the soft eviction threshold memory.available"),
-        ("soft-negative-grace-period", [&[], &[(memory, "150Mi")], &[(memory, "-30s")], &[]], "evictionSoftGracePeriod", "invalid eviction grace period specified: -30s, must be a positive value"),
-        ("negative-reclaim", [&[], &[], &[], &[(memory, "-300Mi")]], "evictionMinimumReclaim", "negative eviction minimum reclaim specified for memory.available"),
-        ("min-reclaim-invalid-signal", [&[], &[], &[], &[("mem.available", "300Mi")]], "evictionMinimumReclaim", "unsupported eviction signal mem.available"),
-        ("min-reclaim-empty-value", [&[], &[], &[], &[(memory, "")]], "evictionMinimumReclaim", "\"\" is not a quantity"),
-        ("min-reclaim-negative-percentage", [&[], &[], &[], &[(memory, "-15%")]], "evictionMinimumReclaim", "eviction percentage minimum reclaim memory.available must be positive: -15%"),
-        ("min-reclaim-invalid-percentage", [&[], &[], &[], &[(memory, "10..5%")]], "evictionMinimumReclaim", "strconv.ParseFloat: parsing \"10..5\": invalid syntax"),
-        ("hard-signal-empty-eviction-value", [&[(memory, "")], &[], &[], &[]], "evictionHard", "\"\" is not a quantity"),
-        ("hard-signal-invalid-float-percentage", [&[(memory, "10..5%")], &[], &[], &[]], "evictionHard", "strconv.ParseFloat: parsing \"10..5\": invalid syntax"),
-        ("soft-grace-period-invalid-signal", [&[], &[(memory, "150Mi")], &[(memory, "1s"), ("mem.available", "30s")], &[]], "evictionSoftGracePeriod", "unsupported eviction signal mem.available"),
-        ("soft-invalid-grace-period", [&[], &[(memory, "150Mi")], &[(memory, "30mins")], &[]], "evictionSoftGracePeriod", "time: unknown unit \"mins\" in duration \"30mins\""),
+        (
+            "invalid-signal",
+            [&[("mem.available", "150Mi")], &[], &[], &[]],
+            "evictionHard",
+            "unsupported eviction signal mem.available",
+        ),
+        (
+            "hard-signal-negative",
+            [&[(memory, "-150Mi")], &[], &[], &[]],
+            "evictionHard",
+            "eviction threshold memory.available must be positive: -150Mi",
+        ),
+        (
+            "zero",
+            [&[(memory, "0")], &[], &[], &[]],
+            "evictionHard",
+            "eviction threshold memory.available must be positive: 0",
+        ),
+        (
+            "hard-signal-negative-percentage",
+            [&[(memory, "-15%")], &[], &[], &[]],
+            "evictionHard",
+            "eviction percentage threshold memory.available must be >= 0%: -15%",
+        ),
+        (
+            "hard-signal-percentage-greater-than-100%",
+            [&[(memory, "150%")], &[], &[], &[]],
+            "evictionHard",
+            "eviction percentage threshold memory.available must be <= 100%: 150%",
+        ),
+        (
+            "soft-signal-negative",
+            [&[], &[(memory, "-150Mi")], &[(memory, "1s")], &[]],
+            "evictionSoft",
+            "eviction threshold memory.available must be positive: -150Mi",
+        ),
+        (
+            "valid-and-invalid-signal",
+            [
+                &[(memory, "150Mi"), ("invalid.foo", "150Mi")],
+                &[],
+                &[],
+                &[],
+            ],
+            "evictionHard",
+            "unsupported eviction signal invalid.foo",
+        ),
+        (
+            "soft-no-grace-period",
+            [&[], &[(memory, "150Mi")], &[], &[]],
+            "evictionSoft",
+            "grace period must be specified for the soft eviction threshold memory.available",
+        ),
+        (
+            "soft-negative-grace-period",
+            [&[], &[(memory, "150Mi")], &[(memory, "-30s")], &[]],
+            "evictionSoftGracePeriod",
+            "invalid eviction grace period specified: -30s, must be a positive value",
+        ),
+        (
+            "negative-reclaim",
+            [&[], &[], &[], &[(memory, "-300Mi")]],
+            "evictionMinimumReclaim",
+            "negative eviction minimum reclaim specified for memory.available",
+        ),
+        (
+            "min-reclaim-invalid-signal",
+            [&[], &[], &[], &[("mem.available", "300Mi")]],
+            "evictionMinimumReclaim",
+            "unsupported eviction signal mem.available",
+        ),
+        (
+            "min-reclaim-empty-value",
+            [&[], &[], &[], &[(memory, "")]],
+            "evictionMinimumReclaim",
+            "\"\" is not a quantity",
+        ),
+        (
+            "min-reclaim-negative-percentage",
+            [&[], &[], &[], &[(memory, "-15%")]],
+            "evictionMinimumReclaim",
+            "eviction percentage minimum reclaim memory.available must be positive: -15%",
+        ),
+        (
+            "min-reclaim-invalid-percentage",
+            [&[], &[], &[], &[(memory, "10..5%")]],
+            "evictionMinimumReclaim",
+            "strconv.ParseFloat: parsing \"10..5\": invalid syntax",
+        ),
+        (
+            "hard-signal-empty-eviction-value",
+            [&[(memory, "")], &[], &[], &[]],
+            "evictionHard",
+            "\"\" is not a quantity",
+        ),
+        (
+            "hard-signal-invalid-float-percentage",
+            [&[(memory, "10..5%")], &[], &[], &[]],
+            "evictionHard",
+            "strconv.ParseFloat: parsing \"10..5\": invalid syntax",
+        ),
+        (
+            "soft-grace-period-invalid-signal",
+            [
+                &[],
+                &[(memory, "150Mi")],
+                &[(memory, "1s"), ("mem.available", "30s")],
+                &[],
+            ],
+            "evictionSoftGracePeriod",
+            "unsupported eviction signal mem.available",
+        ),
+        (
+            "soft-invalid-grace-period",
+            [&[], &[(memory, "150Mi")], &[(memory, "30mins")], &[]],
+            "evictionSoftGracePeriod",
+            "time: unknown unit \"mins\" in duration \"30mins\"",
+        ),
     ];
     for (name, [hard, soft, grace, reclaim], table, message) in refused {
         let refused = parse(hard, soft, grace, reclaim).unwrap_err();
         assert_eq!(refused.len(), 1, "{name}: {refused:?}");
         assert_eq!(refused[0].table, table, "{name}");
-        assert!(refused[0].error.to_string().starts_with(message), "{name}: {}", refused[0].error);
+        assert!(
+            refused[0].error.to_string().starts_with(message),
+            "{name}: {}",
+            refused[0].error
+        );
     }
 }
 
@@ -179,8 +310,11 @@ fn all_refused_statements_are_reported_at_once() {
         &[("memory.available", "1")],
         &[("y", "1")],
     );
-    let refused: Vec<_> =
-        refused.unwrap_err().into_iter().map(|refused| (refused.table, refused.signal)).collect();
+    let refused: Vec<_> = refused
+        .unwrap_err()
+        .into_iter()
+        .map(|refused| (refused.table, refused.signal))
+        .collect();
     let expected = [
         ("evictionHard", "memory.available"),
         ("evictionHard", "x"),
@@ -188,7 +322,10 @@ fn all_refused_statements_are_reported_at_once() {
         ("evictionMinimumReclaim", "y"),
         ("evictionSoft", "nodefs.available"),
     ];
-    assert_eq!(refused, expected.map(|(table, signal)| (table, signal.to_owned())));
+    assert_eq!(
+        refused,
+        expected.map(|(table, signal)| (table, signal.to_owned()))
+    );
 }
 
 #[test]
@@ -210,7 +347,11 @@ fn the_defaults_are_kubelets_and_take_a_minimum_reclaim() {
 fn test_add_allocatable_thresholds() {
     let cases: [(&str, &[Row<'_>], &[Row<'_>]); 4] = [
         ("non-memory-signal", &[(Imagefs, "150Mi", None, "0")], &[]),
-        ("memory-signal-with-grace", &[(Memory, "150Mi", Some(10), "0")], &[]),
+        (
+            "memory-signal-with-grace",
+            &[(Memory, "150Mi", Some(10), "0")],
+            &[],
+        ),
         (
             "memory-signal-without-grace",
             &[(Memory, "150Mi", None, "0")],
@@ -218,14 +359,23 @@ fn test_add_allocatable_thresholds() {
         ),
         (
             "memory-signal-without-grace-two-thresholds",
-            &[(Memory, "150Mi", Some(0), "0"), (Memory, "200Mi", None, "1Gi")],
-            &[(Allocatable, "150Mi", None, "0"), (Allocatable, "200Mi", None, "1Gi")],
+            &[
+                (Memory, "150Mi", Some(0), "0"),
+                (Memory, "200Mi", None, "1Gi"),
+            ],
+            &[
+                (Allocatable, "150Mi", None, "0"),
+                (Allocatable, "200Mi", None, "1Gi"),
+            ],
         ),
     ];
     for (name, given, added) in cases {
         let given: Vec<_> = given.iter().copied().map(threshold).collect();
-        let expected: Vec<_> =
-            given.iter().cloned().chain(added.iter().copied().map(threshold)).collect();
+        let expected: Vec<_> = given
+            .iter()
+            .cloned()
+            .chain(added.iter().copied().map(threshold))
+            .collect();
         assert_eq!(add_allocatable_thresholds(&given), expected, "{name}");
     }
 }
