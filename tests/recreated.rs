@@ -15,9 +15,10 @@ use support::controlplane::ControlPlane;
 use support::daemon::Daemon;
 use support::nodelet::Running;
 use support::nodes::{
-    await_ready, await_reports, bare, is_ready, lease, lease_path, node_path, owners, stored,
-    taints, uid,
+    await_ready, await_renewals, await_reports, bare, is_ready, lease, lease_path, node_path,
+    owners, stored, taints, uid,
 };
+use support::proxy::Proxy;
 use support::wait::throughout;
 
 /// Many rounds of nodelet and renewals of its Lease, which come each second.
@@ -152,8 +153,13 @@ fn c95_a_lease_that_is_deleted_after_its_node_is_not_made_again() {
         lease(cluster, NAME).is_none_or(|lease| owners(&lease) == [uid(&node)])
     });
     let _ = cluster.admin().delete(&lease_path(NAME));
+    let writes = accepted(cluster, NAME, &["create", "update", "patch"]).len();
     throughout(MANY_ROUNDS, "no Lease", || lease(cluster, NAME).is_none());
     nodelet.assert_running();
+    assert_eq!(
+        accepted(cluster, NAME, &["create", "update", "patch"]).len(),
+        writes
+    );
 }
 
 /// The Node is replaced faster than a watch can tell, while patches are on their way.
@@ -180,6 +186,39 @@ fn c96_a_replaced_node_is_never_written_for_the_old_one() {
         .resource("nodes")
         .entries();
     assert_eq!(creations.len(), 1, "it registered once");
+}
+
+/// The watch is silent, so that nodelet does not hear of it at all: only the UID in the patch keeps the old status
+/// from the new Node.
+#[test]
+fn c96_a_node_that_was_replaced_unseen_refuses_what_was_meant_for_the_old_one() {
+    const NAME: &str = "rec-unseen";
+    let cluster = ControlPlane::shared();
+    let proxy = Proxy::start(&cluster.server_url());
+    let mut nodelet = Daemon::owner(cluster, NAME)
+        .kubeconfig(cluster.node_kubeconfig_at(NAME, &proxy.url()))
+        .set("timeouts", json!({"api": "1s", "connect": "1s"}))
+        .spawn();
+    await_ready(cluster, NAME, &mut nodelet);
+    await_reports(cluster, NAME, &mut nodelet, 1);
+    // Reports and renewals go over new connections; the watch does not know yet that it is dead.
+    proxy.silence_open_connections();
+    await_reports(cluster, NAME, &mut nodelet, 2);
+    await_renewals(cluster, NAME, &mut nodelet, 2);
+
+    delete(cluster, &node_path(NAME));
+    let new = cluster.admin().post("/api/v1/nodes", &bare(NAME)).ok();
+    await_kept(cluster, NAME, &mut nodelet, uid(&new));
+    let audit = cluster.audit().node(NAME).verb("patch");
+    let refused = audit.resource("nodes/status").entries();
+    let refused = refused
+        .iter()
+        .filter(|entry| entry.response_status.code == 422);
+    assert!(
+        refused.count() > 0,
+        "nodelet heard of it before its next report"
+    );
+    assert_each_write_was_for_its_node(cluster, NAME);
 }
 
 #[test]

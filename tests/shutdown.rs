@@ -12,7 +12,7 @@ use serde_json::json;
 use support::controlplane::ControlPlane;
 use support::daemon::Daemon;
 use support::nodelet::{Nodelet, Running};
-use support::nodes::{await_ready, await_reports, is_ready, lease, stored};
+use support::nodes::{await_ready, await_renewals, await_reports, lease};
 use support::proxy::Proxy;
 use support::scratch::Scratch;
 
@@ -106,7 +106,6 @@ fn a_second_signal_ends_it_at_once() {
     let proxy = Proxy::start(&cluster.server_url());
     let mut nodelet = unanswered(cluster, "end-twice", &proxy);
     nodelet.terminate();
-    std::thread::sleep(Duration::from_millis(100));
     nodelet.signal(Signal::INT);
     assert_ends_with(&mut nodelet, 130);
 }
@@ -129,7 +128,7 @@ fn a_call_hangs(pid: u32) -> bool {
     })
 }
 
-/// The node's filesystem never answers: heartbeats go on all the same, and so does the end.
+/// The node's filesystem never answers: reports and renewals go on all the same, and so does the end.
 #[test]
 fn sigterm_ends_it_while_a_call_to_the_host_hangs() {
     const NAME: &str = "end-statfs";
@@ -159,12 +158,10 @@ fn sigterm_ends_it_while_a_call_to_the_host_hangs() {
         .spawn();
     let pid = nodelet.pid();
     nodelet.eventually("a call that hangs", || a_call_hangs(pid).then_some(()));
-    nodelet.eventually("the Node is Ready all the same", || {
-        stored(cluster, NAME).filter(is_ready)
-    });
+    nodelet.eventually("the Lease", || lease(cluster, NAME));
     await_reports(cluster, NAME, &mut nodelet, 2);
+    await_renewals(cluster, NAME, &mut nodelet, 2);
     assert!(a_call_hangs(pid));
-    assert!(lease(cluster, NAME).is_some());
     nodelet.terminate();
     assert_ends_with(&mut nodelet, 0);
 }

@@ -64,6 +64,9 @@ pub struct User {
     pub username: String,
     #[serde(default)]
     pub groups: Vec<String>,
+    /// `authentication.kubernetes.io/credential-id` tells one certificate from another.
+    #[serde(default)]
+    pub extra: Value,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]

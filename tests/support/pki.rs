@@ -96,9 +96,9 @@ impl Pki {
         self.file(&name)
     }
 
-    /// Puts a new certificate and key for `user` in `groups` in the place of what `user` had, each file in one step.
+    /// Puts a new certificate and key for `user` in `group` in the place of what `user` had, each file in one step.
     /// It is good for `lifetime` from now.
-    pub fn renew(&self, user: &str, groups: &[&str], lifetime: Duration) {
+    pub fn renew(&self, user: &str, group: &str, lifetime: Duration) {
         let _writing = self.writing.lock().expect("no earlier caller panicked");
         let mut params = CertificateParams::default();
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
@@ -107,7 +107,7 @@ impl Pki {
             .expect("a clock after 1970")
             + lifetime;
         params.not_after = params.not_before + end.saturating_sub(NOT_BEFORE);
-        self.issue_to(&format!("{user}.new"), params, user, groups);
+        self.issue(&format!("{user}.new"), params, user, Some(group));
         for kind in ["crt", "key"] {
             fs::rename(
                 self.file(&format!("{user}.new.{kind}")),
@@ -117,17 +117,13 @@ impl Pki {
         }
     }
 
-    fn issue(&self, file: &str, params: CertificateParams, name: &str, group: Option<&str>) {
-        self.issue_to(file, params, name, group.as_slice());
-    }
-
-    fn issue_to(&self, file: &str, mut params: CertificateParams, name: &str, groups: &[&str]) {
+    fn issue(&self, file: &str, mut params: CertificateParams, name: &str, group: Option<&str>) {
         params.distinguished_name = DistinguishedName::new();
         params.distinguished_name.push(DnType::CommonName, name);
-        for group in groups {
+        if let Some(group) = group {
             params
                 .distinguished_name
-                .push(DnType::OrganizationName, *group);
+                .push(DnType::OrganizationName, group);
         }
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         let key = new_key();
