@@ -197,6 +197,9 @@ fn a_lease(answer: Value) -> Result<Value, Failure> {
     if answer["metadata"]["resourceVersion"].is_string() {
         Ok(answer)
     } else {
-        Err(Failure::new(Kind::Garbled, "the apiserver's answer is no Lease"))
+        Err(Failure::new(
+            Kind::Garbled,
+            "the apiserver's answer is no Lease",
+        ))
     }
 }

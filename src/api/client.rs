@@ -272,7 +272,10 @@ impl ApiClient {
 /// What it means that a body did not come to its end.
 fn body_failure(path: &str, error: &(dyn std::error::Error + Send + Sync + 'static)) -> Failure {
     if error.is::<LengthLimitError>() {
-        return Failure::new(Kind::Garbled, format!("{path}: the answer is longer than {MAX_ANSWER_BYTES} bytes"));
+        return Failure::new(
+            Kind::Garbled,
+            format!("{path}: the answer is longer than {MAX_ANSWER_BYTES} bytes"),
+        );
     }
     Failure::new(Kind::Network, format!("{path}: {}", with_causes(error)))
 }
@@ -324,11 +327,15 @@ fn dial(config: &kube::Config, deadlines: Deadlines) -> kube::Result<kube::Clien
     let hyper = HyperClient::builder(TokioExecutor::new())
         .pool_max_idle_per_host(1)
         .build::<_, Body>(connector);
+    let deadline = deadlines.request;
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
         .option_layer(config.auth_layer()?)
         .layer(config.extra_headers_layer()?)
-        .map_err(tower::BoxError::from)
+        // Of a watch it is the beginning that has a deadline; its stream may be silent for long.
+        .map_future(move |answer| async move {
+            Ok::<_, tower::BoxError>(tokio::time::timeout(deadline, answer).await??)
+        })
         .service(hyper);
     Ok(ClientBuilder::new(service, config.default_namespace.clone()).build())
 }
