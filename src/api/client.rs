@@ -327,11 +327,16 @@ fn dial(config: &kube::Config, deadlines: Deadlines) -> kube::Result<kube::Clien
     let hyper = HyperClient::builder(TokioExecutor::new())
         .pool_max_idle_per_host(1)
         .build::<_, Body>(connector);
+    // Of a watch it is the beginning that has a deadline; its stream may be silent for long. A little longer than that
+    // of `send`, which says better what happened.
+    let deadline = deadlines.request + Duration::from_secs(1);
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
         .option_layer(config.auth_layer()?)
         .layer(config.extra_headers_layer()?)
-        .map_err(tower::BoxError::from)
+        .map_future(move |answer| async move {
+            Ok::<_, tower::BoxError>(tokio::time::timeout(deadline, answer).await??)
+        })
         .service(hyper);
     Ok(ClientBuilder::new(service, config.default_namespace.clone()).build())
 }

@@ -12,11 +12,12 @@ use std::pin::pin;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// How long the server keeps one watch open; the client waits a little longer (C103).
+/// How long the server keeps one watch open. The client takes a stream for dead that is silent for a little longer,
+/// and watches on from the version that it has (C103).
 const WATCH_TIMEOUT_SECONDS: u32 = 290;
 
-/// Without an event or an error for this long the stream is taken for dead.
-const SILENCE: Duration = Duration::from_secs(WATCH_TIMEOUT_SECONDS as u64 + 15);
+/// How long a list may take.
+const LIST_PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long to wait for a credential that cannot be read.
 const CREDENTIAL_WAIT: Duration = Duration::from_secs(5);
@@ -47,23 +48,34 @@ async fn follow_once(api: &ApiClient, name: &str, cache: &NodeCache) {
         .timeout(WATCH_TIMEOUT_SECONDS);
     let mut events = pin!(watcher(Api::<Node>::all(client), config).default_backoff());
     let mut failures = 0;
+    let mut listing = true;
     let mut listed_any = false;
     loop {
-        let event = match tokio::time::timeout(SILENCE, events.next()).await {
+        // A watch may be silent for as long as nothing happens; whether its stream is dead is known to kube alone.
+        let event = if listing {
+            tokio::time::timeout(LIST_PATIENCE, events.next()).await
+        } else {
+            Ok(events.next().await)
+        };
+        let event = match event {
             Ok(Some(event)) => event,
             Ok(None) => return,
             Err(_) => {
-                tracing::warn!(silence = ?SILENCE, "The watch of the Node is silent; dialling anew");
+                tracing::warn!(patience = ?LIST_PATIENCE, "The list of the Node does not end; dialling anew");
                 return;
             }
         };
         match event {
-            Ok(Event::Init) => listed_any = false,
+            Ok(Event::Init) => {
+                listing = true;
+                listed_any = false;
+            }
             Ok(Event::InitApply(node)) => {
                 listed_any = true;
                 cache.saw(node);
             }
             Ok(Event::InitDone) => {
+                listing = false;
                 failures = 0;
                 if !listed_any {
                     cache.saw_none();

@@ -450,10 +450,11 @@ fn write_json(
     body: &Value,
 ) -> io::Result<()> {
     let body = body.to_string();
-    let headers: String = headers
+    let headers: Vec<String> = headers
         .iter()
         .map(|(name, value)| format!("{name}: {value}\r\n"))
         .collect();
+    let headers = headers.concat();
     let text = format!(
         "HTTP/1.1 {code} Scripted\r\nContent-Type: application/json\r\nContent-Length: {}\r\n{headers}\r\n{body}",
         body.len()

@@ -3,6 +3,7 @@
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use nodelet::clock::Clock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -21,6 +22,8 @@ pub struct TestTime {
     start: Instant,
     /// What the wall clock shows at `start`.
     wall: Mutex<Timestamp>,
+    /// How often the wall clock was asked.
+    asked: AtomicUsize,
     /// Ends the thread that keeps the runtime from moving on by itself.
     _hold: mpsc::Sender<()>,
 }
@@ -37,6 +40,7 @@ impl TestTime {
         Arc::new(Self {
             start: Instant::now(),
             wall: Mutex::new(wall.parse().unwrap()),
+            asked: AtomicUsize::new(0),
             _hold: hold,
         })
     }
@@ -64,6 +68,11 @@ impl TestTime {
         tokio::time::advance(time + Duration::from_millis(1)).await;
     }
 
+    /// How often the wall clock was asked: a sign of life of what works by it.
+    pub fn asked(&self) -> usize {
+        self.asked.load(Ordering::SeqCst)
+    }
+
     /// Sets the wall clock, and it alone, back or forth.
     pub fn shift_wall(&self, by: SignedDuration) {
         let mut wall = self.wall.lock().unwrap();
@@ -73,6 +82,7 @@ impl TestTime {
 
 impl Clock for TestTime {
     fn now(&self) -> Timestamp {
+        self.asked.fetch_add(1, Ordering::SeqCst);
         let elapsed = SignedDuration::try_from(self.start.elapsed()).unwrap();
         self.wall.lock().unwrap().checked_add(elapsed).unwrap()
     }
