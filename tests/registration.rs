@@ -16,6 +16,7 @@ use support::nodes::{
     OWN_CONDITIONS, await_ready, await_renewals, await_reports, bare, condition, is_ready, lease,
     owners, reports, status_path, stored, taints, uid,
 };
+use support::scratch::Scratch;
 use support::wait::eventually;
 
 /// To the end of a nodelet that ends by itself.
@@ -131,7 +132,7 @@ fn is_whole_and_true(status: &Value, name: &str) {
 
 /// The node lifecycle controller is told to call a Node dead after four seconds, and watches for many of those.
 #[test]
-fn the_not_ready_taint_goes_and_none_comes_back() {
+fn a_not_ready_taint_goes_away_and_none_comes_back() {
     const NAME: &str = "reg-taint";
     const GRACE_PERIODS: u32 = 5;
     let cluster = ControlPlane::shared();
@@ -458,6 +459,44 @@ fn a_node_that_another_manager_keeps_is_refused_and_left_alone() {
     for creation in creations(cluster, NAME) {
         assert_eq!(creation.response_status.code, 409);
     }
+}
+
+/// Two machines that were given one name: the second is refused while the first lives, and may have the Node once the
+/// Lease of the first has run out.
+#[test]
+fn a_second_machine_of_one_name_is_refused_while_the_first_lives() {
+    const NAME: &str = "reg-twins";
+    let cluster = ControlPlane::shared();
+    let [first, second] = ["a", "b"].map(|digit| {
+        let host = Scratch::with_host("huge-pages");
+        fs::write(host.path().join("etc/machine-id"), digit.repeat(32) + "\n").unwrap();
+        host
+    });
+    let owner = |host: &Scratch| Daemon::owner(cluster, NAME).root(host.path());
+    let mut living = owner(&first).spawn();
+    let before = await_ready(cluster, NAME, &mut living);
+    await_renewals(cluster, NAME, &mut living, 1);
+    let instance = |node: &Value| node["metadata"]["annotations"]["nodelet/instance"].clone();
+
+    let refused = owner(&second).run(SOON);
+    assert_eq!(refused.status.code(), Some(3), "{}", refused.stderr);
+    let node = stored(cluster, NAME).unwrap();
+    assert_eq!(instance(&node), instance(&before));
+
+    drop(living);
+    // Refused as long as the Lease of the dead one lasts.
+    let mut nodelet = eventually(SOON, "the end of the Lease", || {
+        let mut nodelet = owner(&second).spawn();
+        let owned = || {
+            let node = stored(cluster, NAME).unwrap();
+            (instance(&node) != instance(&before)).then_some(true)
+        };
+        let took = eventually(SOON, "a refusal or a new owner", || {
+            owned().or_else(|| nodelet.status().map(|status| status.code() != Some(3)))
+        });
+        took.then_some(nodelet)
+    });
+    await_reports(cluster, NAME, &mut nodelet, 1);
 }
 
 /// C88: a new process begins with the Node that is there.

@@ -4,8 +4,6 @@
 mod support;
 
 use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use support::controlplane::ControlPlane;
@@ -230,33 +228,12 @@ fn s7_a_pod_cidr_makes_one_report() {
     assert_eq!(reports(cluster, NAME).len(), count + 1);
 }
 
-fn copy_tree(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        let kind = entry.file_type().unwrap();
-        if kind.is_dir() {
-            copy_tree(&entry.path(), &target);
-        } else if kind.is_symlink() {
-            symlink(fs::read_link(entry.path()).unwrap(), target).unwrap();
-        } else {
-            fs::copy(entry.path(), target).unwrap();
-        }
-    }
-}
-
 /// C17 too: what changes on the host is seen without a restart and reported without waiting for the period.
 #[test]
 fn c17_huge_pages_and_cpus_that_come_and_go_are_reported() {
     const NAME: &str = "sur-host";
     let cluster = ControlPlane::shared();
-    let scratch = Scratch::new();
-    let fixture =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/hosts/huge-pages/root");
-    copy_tree(&fixture, scratch.path());
-    // The mount that holds kubelet's directory.
-    fs::create_dir_all(scratch.path().join("var/lib")).unwrap();
+    let scratch = Scratch::with_host("huge-pages");
     let huge_pages = scratch.path().join("sys/kernel/mm/hugepages");
     let count_of = |size: &str| huge_pages.join(size).join("nr_hugepages");
     fs::write(count_of("hugepages-2048kB"), "100\n").unwrap();
