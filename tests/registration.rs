@@ -487,12 +487,12 @@ fn a_second_machine_of_one_name_is_refused_while_the_first_lives() {
     // Refused as long as the Lease of the dead one lasts.
     let mut nodelet = eventually(SOON, "the end of the Lease", || {
         let mut nodelet = owner(&second).spawn();
-        let owned = || {
+        let taken = || {
             let node = stored(cluster, NAME).unwrap();
             (instance(&node) != instance(&before)).then_some(true)
         };
         let took = eventually(SOON, "a refusal or a new owner", || {
-            owned().or_else(|| nodelet.status().map(|status| status.code() != Some(3)))
+            taken().or_else(|| nodelet.status().map(|status| status.code() != Some(3)))
         });
         took.then_some(nodelet)
     });

@@ -4,7 +4,8 @@
 mod support;
 
 use std::fs;
-use std::path::Path;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -13,6 +14,7 @@ use support::controlplane::ControlPlane;
 use support::daemon::Daemon;
 use support::nodelet::{Nodelet, Running};
 use support::nodes::{await_ready, await_renewals, await_reports, lease};
+use support::process;
 use support::proxy::Proxy;
 use support::scratch::Scratch;
 
@@ -120,6 +122,29 @@ const WITH_HANGING_MOUNT: &str = r#"
     exec "$@"
 "#;
 
+fn in_namespace_with_hanging_mount(mount_point: &Path) -> Vec<PathBuf> {
+    let namespace = [
+        "unshare",
+        "--map-root-user",
+        "--mount",
+        "--",
+        "sh",
+        "-c",
+        WITH_HANGING_MOUNT,
+        "sh",
+    ];
+    let namespace = namespace.into_iter().map(PathBuf::from);
+    namespace.chain([mount_point.to_owned()]).collect()
+}
+
+/// Whether this machine and this user may do what `wrapper` does.
+fn can_run(wrapper: &[PathBuf]) -> bool {
+    let mut command = process::command(&wrapper[0]);
+    command.args(&wrapper[1..]).arg("true");
+    let mut child = process::spawn(command);
+    process::wait(&mut child, PROMPTLY).is_some_and(|status| status.success())
+}
+
 /// Whether a thread of the process waits in the kernel for the FUSE filesystem.
 fn a_call_hangs(pid: u32) -> bool {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
@@ -136,20 +161,15 @@ fn sigterm_ends_it_while_a_call_to_the_host_hangs() {
     let scratch = Scratch::new();
     let mount_point = scratch.path().join("kubelet");
     fs::create_dir(&mount_point).unwrap();
-    let namespace = [
-        "unshare",
-        "--map-root-user",
-        "--mount",
-        "--",
-        "sh",
-        "-c",
-        WITH_HANGING_MOUNT,
-        "sh",
-    ];
-    let wrapper = namespace
-        .map(Path::new)
-        .into_iter()
-        .chain([mount_point.as_path()]);
+    let wrapper = in_namespace_with_hanging_mount(&mount_point);
+    if !can_run(&wrapper) {
+        // Past the test's captured output: nobody should believe that this was tested.
+        let _ = writeln!(
+            std::io::stderr(),
+            "NOT TESTED, for no FUSE filesystem can be mounted here: the end of nodelet while a call to the host hangs"
+        );
+        return;
+    }
     let mut nodelet = Daemon::owner(cluster, NAME)
         .set("rootDirectory", mount_point.to_str().unwrap())
         .set("timeouts", json!({"statfs": "200ms"}))
