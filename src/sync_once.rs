@@ -166,7 +166,9 @@ impl SyncOnce {
 
     /// A stored Node always has its name; one that somebody wrote into a recording may not.
     fn named(&self, mut node: Node) -> Node {
-        node.metadata.name.get_or_insert_with(|| self.node_name.clone());
+        node.metadata
+            .name
+            .get_or_insert_with(|| self.node_name.clone());
         node
     }
 
