@@ -113,7 +113,7 @@ impl SyncOnce {
             Err(failure) => return failed(&failure),
         };
         let node: Option<Node> = match stored.node.clone().map(serde_json::from_value).transpose() {
-            Ok(node) => node,
+            Ok(node) => node.map(|node: Node| self.named(node)),
             Err(error) => {
                 let text = format!("the stored Node makes no sense: {error}");
                 return failed(&Failure::new(Kind::Garbled, text));
@@ -162,6 +162,14 @@ impl SyncOnce {
             code,
             stored,
         }
+    }
+
+    /// A stored Node always has its name; one that somebody wrote into a recording may not.
+    fn named(&self, mut node: Node) -> Node {
+        node.metadata
+            .name
+            .get_or_insert_with(|| self.node_name.clone());
+        node
     }
 
     fn why_nothing_is_sent(&self, standing: Standing) -> Option<&'static str> {

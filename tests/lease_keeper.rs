@@ -431,7 +431,17 @@ async fn c107_an_unreadable_retry_after_is_as_none() {
     let busy = Answer::status(429, "TooManyRequests").with_header("Retry-After", "soon");
     world.server.answers(UPDATE, [busy.into()]);
     world.run();
-    assert_eq!(world.calls(4).await, [GET, UPDATE, GET, UPDATE]);
+    world.calls(2).await;
+    assert_eq!(
+        world.later_calls(3).await,
+        [GET, UPDATE, UPDATE],
+        "no tight loop: the next try comes later, and nothing is read again"
+    );
+    let wait = gap(&world.server.received());
+    assert!(
+        wait >= Duration::from_secs(1) && wait < INTERVAL,
+        "{wait:?}"
+    );
 }
 
 #[tokio::test]

@@ -62,6 +62,9 @@ pub enum Next {
 /// The longest that a server may ask one round to wait; a longer wish ends the round.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
+/// The wait for a busy server that does not say how long.
+const BUSY_WAIT: Duration = Duration::from_secs(1);
+
 impl Failure {
     /// A failure without an answer.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
@@ -112,6 +115,7 @@ impl Failure {
             // The client has taken the credential afresh.
             | Kind::Unauthorized => Next::Reread,
             Kind::TooManyRequests | Kind::Server => match self.retry_after {
+                None if self.kind == Kind::TooManyRequests => Next::After(BUSY_WAIT),
                 None => Next::Reread,
                 Some(wait) if wait <= LONGEST_WAIT => Next::After(wait),
                 Some(_) => Next::NextRound,
@@ -201,7 +205,7 @@ mod tests {
         let busy = |header| Failure::from_answer(429, header, b"", now()).next();
         assert_eq!(busy(Some("2")), Next::After(Duration::from_secs(2)));
         assert_eq!(busy(Some("99999")), Next::NextRound);
-        assert_eq!(busy(None), Next::Reread);
+        assert_eq!(busy(None), Next::After(Duration::from_secs(1)));
         assert_eq!(Failure::new(Kind::Forbidden, "no").next(), Next::NextRound);
         assert_eq!(Failure::new(Kind::Timeout, "late").next(), Next::Reread);
     }

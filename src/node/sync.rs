@@ -245,7 +245,7 @@ impl StatusLoop {
     /// Creates the Node, unless there is one.
     async fn register(&mut self, snapshot: &Snapshot) -> Result<(), Failure> {
         let node = self.new_node(snapshot);
-        match self.api.send::<Node>(&ApiRequest::create_node(node)).await {
+        match self.send_for_node(&ApiRequest::create_node(node)).await {
             Ok(node) => {
                 tracing::info!(node = self.node_name, "The Node is registered");
                 self.look_at(&node, Standing::Owner);
@@ -259,8 +259,7 @@ impl StatusLoop {
             // The Node may exist although this identity may not create one.
             Err(failure) if matches!(failure.kind, Kind::AlreadyExists | Kind::Forbidden) => {
                 let node = self
-                    .api
-                    .send::<Node>(&ApiRequest::get_node(&self.node_name))
+                    .send_for_node(&ApiRequest::get_node(&self.node_name))
                     .await?;
                 tracing::info!(node = self.node_name, "The Node exists already");
                 self.cache.saw(node);
@@ -327,8 +326,7 @@ impl StatusLoop {
         let original = match cached {
             Some(node) => node,
             None => match self
-                .api
-                .send::<Node>(&ApiRequest::get_node(&self.node_name))
+                .send_for_node(&ApiRequest::get_node(&self.node_name))
                 .await
             {
                 Ok(node) => {
@@ -376,7 +374,7 @@ impl StatusLoop {
         };
         self.period.sending(changed, fastrand::f64());
         let request = ApiRequest::patch_node_status(&self.node_name, patch);
-        Ok(match self.api.send::<Node>(&request).await {
+        Ok(match self.send_for_node(&request).await {
             Ok(node) => {
                 self.period.accepted(Instant::now());
                 self.memory.scope = Scope::Round;
@@ -426,6 +424,20 @@ impl StatusLoop {
         self.keeping
             .send_replace((standing == Standing::Owner).then(|| uid.clone()));
         self.memory.looked_at = Some((uid, standing));
+    }
+
+    /// Sends a request whose answer is the own Node.
+    async fn send_for_node(&self, request: &ApiRequest) -> Result<Node, Failure> {
+        let node = self.api.send::<Node>(request).await?;
+        let is_own = node.metadata.name.as_deref() == Some(self.node_name.as_str());
+        if is_own && node.metadata.uid.is_some() {
+            Ok(node)
+        } else {
+            Err(Failure::new(
+                Kind::Garbled,
+                format!("{}: the answer is not this Node", request.path),
+            ))
+        }
     }
 
     async fn lease_alive(&self) -> Result<bool, Failure> {

@@ -468,3 +468,98 @@ fn what_others_put_into_the_capacity_is_explained_by_it() {
         "it is gone"
     );
 }
+
+/// The machine of [`world`] with these huge pages, by size in KiB and number.
+fn world_with_pages(pages: &[(u64, u64)]) -> World {
+    let mut world = world();
+    let pages = pages.iter().map(|&(page_size_kib, count)| HugePages {
+        page_size_kib,
+        count,
+    });
+    world.snapshot.huge_pages = Reading::of(pages.collect());
+    world
+}
+
+/// kubelet reconciles huge pages at registration only; here every round does.
+#[test]
+fn test_reconcile_huge_page_resource() {
+    let gib = 1 << 20;
+    for (row, existing, pages, expected) in [
+        (
+            "no update",
+            vec![("hugepages-2Mi", "100Mi"), ("hugepages-64Ki", "0")],
+            vec![(64, 0), (2048, 50)],
+            vec![("hugepages-2Mi", "100Mi"), ("hugepages-64Ki", "0")],
+        ),
+        (
+            "changed and added",
+            vec![("hugepages-2Mi", "100Mi")],
+            vec![(2048, 0), (gib, 2)],
+            vec![("hugepages-1Gi", "2Gi"), ("hugepages-2Mi", "0")],
+        ),
+        (
+            "grown",
+            vec![("hugepages-1Gi", "2Gi")],
+            vec![(gib, 4)],
+            vec![("hugepages-1Gi", "4Gi")],
+        ),
+        (
+            "removed from both",
+            vec![("hugepages-2Mi", "0"), ("hugepages-1Gi", "2Gi")],
+            vec![(gib, 2)],
+            vec![("hugepages-1Gi", "2Gi")],
+        ),
+    ] {
+        let status = done(&world_with_pages(&pages), stored(&existing, &existing));
+        for (name, resources) in [
+            ("capacity", &status.capacity),
+            ("allocatable", &status.allocatable),
+        ] {
+            let found: Vec<(&str, &str)> = resources
+                .iter()
+                .flatten()
+                .filter(|(name, _)| name.starts_with("hugepages-"))
+                .map(|(name, amount)| (name.as_str(), amount.0.as_str()))
+                .collect();
+            assert_eq!(found, expected, "{row}: {name}");
+        }
+    }
+}
+
+/// C79: a Node without capacity, without allocatable, or without any status gets both.
+#[test]
+fn test_update_default_resources() {
+    let base: Table<'_> = &[("cpu", "2"), ("memory", "1Ki"), ("pods", "110")];
+    let with = |capacity: Option<Table<'_>>, allocatable: Option<Table<'_>>| {
+        let status = NodeStatus {
+            capacity: capacity.map(resources),
+            allocatable: allocatable.map(resources),
+            ..NodeStatus::default()
+        };
+        Node {
+            status: Some(status),
+            ..Node::default()
+        }
+    };
+    for (row, node) in [
+        ("no status", Node::default()),
+        ("both missing", with(None, None)),
+        ("no capacity", with(None, Some(base))),
+        ("no allocatable", with(Some(base), None)),
+        ("both there", with(Some(base), Some(base))),
+    ] {
+        check(row, &done(&world(), node), base, base);
+    }
+}
+
+/// kubelet zeroes extended resources when its device manager was reset. nodelet has none: they are others' to change.
+#[test]
+fn test_reconcile_extended_resource_is_left_alone() {
+    let existing: Table<'_> = &[("test.com/resource1", "2"), ("test.com/resource2", "10")];
+    let status = done(&world(), stored(existing, existing));
+    for resources in [status.capacity.unwrap(), status.allocatable.unwrap()] {
+        for (name, amount) in existing {
+            assert_eq!(resources[*name].0, *amount);
+        }
+    }
+}
