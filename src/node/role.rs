@@ -62,14 +62,20 @@ pub fn instance(machine_id: &str) -> String {
 }
 
 /// Who keeps `node`: the manager of the Ready condition's heartbeat in an entry of the status subresource. The node
-/// lifecycle controller takes over a dead node's status and reason, but never its heartbeat.
+/// lifecycle controller takes over a dead node's status and reason, but never its heartbeat; only where nobody ever
+/// posted one does it write one itself, and says so in the reason.
+///
+/// The apiserver does not track the fields of a Node that was created with nothing but a name. There, a Ready
+/// condition alone says that somebody keeps it.
 pub fn keeper(node: &Node, instance: &str) -> Keeper {
+    let ready = ready_reason(node);
+    let never_posted = ready == Some(NEVER_POSTED);
     let managers: Vec<&str> = node
         .metadata
         .managed_fields
         .iter()
         .flatten()
-        .filter(|entry| keeps_heartbeat(entry))
+        .filter(|entry| !never_posted && keeps_heartbeat(entry))
         .filter_map(|entry| entry.manager.as_deref())
         .collect();
     let annotated = node
@@ -79,7 +85,8 @@ pub fn keeper(node: &Node, instance: &str) -> Keeper {
         .and_then(|annotations| annotations.get(INSTANCE_ANNOTATION))
         .map(String::as_str);
     match (managers.as_slice(), annotated) {
-        ([], None) => Keeper::Nobody,
+        ([], None) if ready.is_none() || never_posted => Keeper::Nobody,
+        ([], None) => Keeper::Other("a manager that left no name".to_owned()),
         ([] | [FIELD_MANAGER], Some(annotated)) if annotated != instance => {
             Keeper::OtherInstance(annotated.to_owned())
         }
@@ -87,6 +94,19 @@ pub fn keeper(node: &Node, instance: &str) -> Keeper {
         ([other], _) => Keeper::Other((*other).to_owned()),
         (mixed, _) => Keeper::Other(mixed.join(" and ")),
     }
+}
+
+/// The reason of the Ready condition that the node lifecycle controller gives a Node without one
+/// (`pkg/controller/nodelifecycle/node_lifecycle_controller.go`).
+const NEVER_POSTED: &str = "NodeStatusNeverUpdated";
+
+/// The reason of the Ready condition; `None` where there is no such condition.
+fn ready_reason(node: &Node) -> Option<&str> {
+    let conditions = node.status.as_ref()?.conditions.as_ref()?;
+    let ready = conditions
+        .iter()
+        .find(|condition| condition.type_ == "Ready")?;
+    Some(ready.reason.as_deref().unwrap_or_default())
 }
 
 fn keeps_heartbeat(entry: &ManagedFieldsEntry) -> bool {
@@ -201,6 +221,34 @@ mod tests {
         ] {
             assert_eq!(keeper(&node, "me"), expected, "{row}");
         }
+    }
+
+    #[test]
+    fn a_node_whose_fields_are_not_tracked_is_kept_by_whoever_made_it_ready() {
+        let with_ready = |mut node: Node, reason: &str| {
+            let status =
+                json!({"conditions": [{"type": "Ready", "status": "True", "reason": reason}]});
+            node.status = Some(serde_json::from_value(status).unwrap());
+            node
+        };
+        let unnamed = Keeper::Other("a manager that left no name".to_owned());
+        assert_eq!(
+            keeper(&with_ready(node(&[], None), "KubeletReady"), "me"),
+            unnamed
+        );
+        assert_eq!(
+            keeper(&with_ready(node(&[], Some("me")), "KubeletReady"), "me"),
+            Keeper::This
+        );
+    }
+
+    #[test]
+    fn what_the_lifecycle_controller_writes_where_nobody_posted_keeps_no_node() {
+        let controller = entry("kube-controller-manager", Some("status"), &heartbeat());
+        let mut node = node(&[controller], None);
+        let status = json!({"conditions": [{"type": "Ready", "status": "Unknown", "reason": "NodeStatusNeverUpdated"}]});
+        node.status = Some(serde_json::from_value(status).unwrap());
+        assert_eq!(keeper(&node, "me"), Keeper::Nobody);
     }
 
     #[test]
