@@ -19,6 +19,8 @@ pub enum Keeper {
     OtherInstance(String),
     /// Another program, by its field manager.
     Other(String),
+    /// Nobody, or somebody who left no name.
+    Untracked,
 }
 
 /// What nodelet is to the Node.
@@ -30,12 +32,22 @@ pub enum Standing {
     Companion,
 }
 
+impl Keeper {
+    /// Whether it takes a look at the Lease to know if this keeper lives.
+    pub fn shows_by_its_lease(&self) -> bool {
+        matches!(self, Self::OtherInstance(_) | Self::Untracked)
+    }
+}
+
 /// Why the configured role is refused (exit code 3).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// Another program keeps the Node.
     #[error("role owner is refused: {0} keeps this Node's status")]
     KeptByOther(String),
+    /// Somebody renews the Lease of a Node that does not say who keeps it.
+    #[error("role owner is refused: this Node does not say who keeps it, and its Lease is alive")]
+    KeptByUnknown,
     /// Another machine with the same node name is alive.
     #[error(
         "role owner is refused: nodelet on another machine ({0}) keeps this Node and its Lease is alive"
@@ -65,11 +77,15 @@ pub fn instance(machine_id: &str) -> String {
 /// lifecycle controller takes over a dead node's status and reason, but never its heartbeat; only where nobody ever
 /// posted one does it write one itself, and says so in the reason.
 ///
-/// The apiserver does not track the fields of a Node that was created with nothing but a name. There, a Ready
-/// condition alone says that somebody keeps it.
+/// The apiserver does not track the fields of a Node that was created with nothing but a name: there, only the Lease can
+/// tell.
 pub fn keeper(node: &Node, instance: &str) -> Keeper {
-    let ready = ready_reason(node);
-    let never_posted = ready == Some(NEVER_POSTED);
+    let never_posted = ready_reason(node) == Some(NEVER_POSTED);
+    let untracked = node
+        .metadata
+        .managed_fields
+        .as_ref()
+        .is_none_or(Vec::is_empty);
     let managers: Vec<&str> = node
         .metadata
         .managed_fields
@@ -85,8 +101,8 @@ pub fn keeper(node: &Node, instance: &str) -> Keeper {
         .and_then(|annotations| annotations.get(INSTANCE_ANNOTATION))
         .map(String::as_str);
     match (managers.as_slice(), annotated) {
-        ([], None) if ready.is_none() || never_posted => Keeper::Nobody,
-        ([], None) => Keeper::Other("a manager that left no name".to_owned()),
+        ([], None) if untracked => Keeper::Untracked,
+        ([], None) => Keeper::Nobody,
         ([] | [FIELD_MANAGER], Some(annotated)) if annotated != instance => {
             Keeper::OtherInstance(annotated.to_owned())
         }
@@ -133,7 +149,8 @@ pub fn standing(role: Role, keeper: &Keeper, lease_alive: bool) -> Result<Standi
         (Role::Owner, Keeper::OtherInstance(other)) if lease_alive => {
             Err(Refusal::OtherMachine(other.clone()))
         }
-        (Role::Owner, Keeper::OtherInstance(_)) => Ok(Standing::Owner),
+        (Role::Owner, Keeper::Untracked) if lease_alive => Err(Refusal::KeptByUnknown),
+        (Role::Owner, Keeper::OtherInstance(_) | Keeper::Untracked) => Ok(Standing::Owner),
     }
 }
 
@@ -177,7 +194,11 @@ mod tests {
         let creation = entry("nodelet", None, &json!({"f:metadata": {}}));
         let other = |name: &str| Keeper::Other(name.to_owned());
         for (row, node, expected) in [
-            ("nothing", node(&[], None), Keeper::Nobody),
+            (
+                "only created, by an administrator",
+                node(&[entry("kubectl", None, &json!({"f:metadata": {}}))], None),
+                Keeper::Nobody,
+            ),
             (
                 "only created, ours",
                 node(std::slice::from_ref(&creation), Some("me")),
@@ -224,22 +245,9 @@ mod tests {
     }
 
     #[test]
-    fn a_node_whose_fields_are_not_tracked_is_kept_by_whoever_made_it_ready() {
-        let with_ready = |mut node: Node, reason: &str| {
-            let status =
-                json!({"conditions": [{"type": "Ready", "status": "True", "reason": reason}]});
-            node.status = Some(serde_json::from_value(status).unwrap());
-            node
-        };
-        let unnamed = Keeper::Other("a manager that left no name".to_owned());
-        assert_eq!(
-            keeper(&with_ready(node(&[], None), "KubeletReady"), "me"),
-            unnamed
-        );
-        assert_eq!(
-            keeper(&with_ready(node(&[], Some("me")), "KubeletReady"), "me"),
-            Keeper::This
-        );
+    fn a_node_whose_fields_are_not_tracked_is_known_by_its_annotation_or_its_lease() {
+        assert_eq!(keeper(&node(&[], None), "me"), Keeper::Untracked);
+        assert_eq!(keeper(&node(&[], Some("me")), "me"), Keeper::This);
     }
 
     #[test]
@@ -271,6 +279,19 @@ mod tests {
                 Err(Refusal::OtherMachine("you".to_owned())),
             ),
             (Role::Owner, machine.clone(), false, Ok(Standing::Owner)),
+            (
+                Role::Owner,
+                Keeper::Untracked,
+                true,
+                Err(Refusal::KeptByUnknown),
+            ),
+            (Role::Owner, Keeper::Untracked, false, Ok(Standing::Owner)),
+            (
+                Role::Auto,
+                Keeper::Untracked,
+                false,
+                Ok(Standing::Companion),
+            ),
             (Role::Auto, Keeper::Nobody, false, Ok(Standing::Companion)),
             (Role::Auto, Keeper::This, true, Ok(Standing::Owner)),
             (Role::Auto, other, false, Ok(Standing::Companion)),
