@@ -7,6 +7,7 @@ mod support;
 use std::fs;
 use std::time::Duration;
 
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use nodelet::quantity::Quantity;
 use serde_json::{Value, json};
 use support::audit::Entry;
@@ -464,6 +465,34 @@ fn a_node_that_another_manager_keeps_is_refused_and_left_alone() {
     for creation in creations(cluster, NAME) {
         assert_eq!(creation.response_status.code, 409);
     }
+}
+
+/// The apiserver tracks no managers of an object that began with nothing but a name; a Lease that somebody renews tells
+/// all the same.
+#[test]
+fn a_node_that_does_not_say_who_keeps_it_is_refused_while_its_lease_lives() {
+    const NAME: &str = "reg-untracked";
+    let cluster = ControlPlane::shared();
+    let admin = cluster.admin();
+    let node = admin.post("/api/v1/nodes", &bare(NAME)).ok();
+    assert_eq!(node["metadata"].get("managedFields"), None);
+    let renewed = Timestamp::now() + SignedDuration::from_mins(5);
+    let lease_of_another = json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": NAME},
+        "spec": {"holderIdentity": NAME, "leaseDurationSeconds": 40,
+            "renewTime": renewed.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()},
+    });
+    let leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
+    let kept = admin.post(leases, &lease_of_another).ok();
+
+    let finished = Daemon::owner(cluster, NAME).run(SOON);
+    assert_eq!(finished.status.code(), Some(3), "{}", finished.stderr);
+    assert_eq!(stored(cluster, NAME), Some(node));
+    assert_eq!(lease(cluster, NAME), Some(kept));
+
+    admin.delete(&format!("{leases}/{NAME}")).ok();
+    let mut nodelet = Daemon::owner(cluster, NAME).spawn();
+    await_ready(cluster, NAME, &mut nodelet);
 }
 
 /// Two machines that were given one name: the second is refused while the first lives, and may have the Node once the
