@@ -814,6 +814,30 @@ async fn r1_r3_test_register_with_api_server_already_exists() {
     );
 }
 
+/// Upstream forgets its pressures when it restarts; a pressure that is on the Node is held for the transition period.
+#[tokio::test]
+async fn r1_an_owner_that_starts_again_holds_the_pressure_that_the_node_has() {
+    let mut node = bare();
+    let mut disk = old("DiskPressure", "True", "KubeletHasDiskPressure", "full");
+    disk["lastTransitionTime"] = json!("2024-12-31T23:59:00Z");
+    node["status"] = json!({"conditions": [disk]});
+    let mut world = registering(Some(node));
+    world.run();
+    assert_eq!(world.calls(3).await, [CREATE, GET, PATCH]);
+    assert_eq!(world.condition("DiskPressure")["status"], "True");
+    world
+        .time
+        .until("the pressure is over", || {
+            (world.condition("DiskPressure")["status"] == "False").then_some(())
+        })
+        .await;
+    let over = world.condition("DiskPressure")["lastTransitionTime"].clone();
+    assert!(
+        over.as_str().unwrap() >= "2025-01-01T00:04:00Z",
+        "five minutes after it began: {over}"
+    );
+}
+
 #[tokio::test]
 async fn r2_test_try_register_with_api_server_new_node() {
     let mut world = registering(None);

@@ -262,6 +262,8 @@ impl StatusLoop {
                     .send_for_node(&ApiRequest::get_node(&self.node_name))
                     .await?;
                 tracing::info!(node = self.node_name, "The Node exists already");
+                // What was taken over for the creation was nothing; this Node may have pressures.
+                self.memory.pressure = None;
                 self.cache.saw(node);
                 Ok(())
             }
