@@ -995,3 +995,40 @@ async fn a_companion_never_writes() {
     assert_eq!(world.server.calls(), Vec::<String>::new());
     assert_eq!(*world.keeping.borrow(), None);
 }
+
+/// A host that cannot say which machine it is must not take its own Node for another's: refused for good, or a
+/// companion for good, it would let the Node die.
+async fn waits_for_its_machine_id(role: Role) {
+    let mut world = World::new();
+    world.settings.role = role;
+    let mut node = kept_by("nodelet");
+    let instance = nodelet::node::role::instance("123");
+    node["metadata"]["annotations"] = json!({"nodelet/instance": instance});
+    world.store_and_see(node);
+    world.server.store(|store| {
+        store.put_lease(json!({
+            "metadata": {"name": NAME}, "spec": {"leaseDurationSeconds": 40, "renewTime": NOW},
+        }))
+    });
+    world.host.recording["errors"] = json!({"/etc/machine-id": "EIO"});
+    world.host.recording["frames"] = json!([{"afterMs": 1000, "set": {"errors": {}}}]);
+    let host = world.run();
+    world.later_calls(2).await;
+    assert_eq!(*world.keeping.borrow(), None, "{role:?}");
+    host.advance();
+    world
+        .time
+        .until("the Node is kept", || world.keeping.borrow().clone())
+        .await;
+    assert!(world.tasks.try_join_next().is_none());
+}
+
+#[tokio::test]
+async fn an_owner_waits_for_its_machine_id() {
+    waits_for_its_machine_id(Role::Owner).await;
+}
+
+#[tokio::test]
+async fn the_automatic_role_waits_for_its_machine_id() {
+    waits_for_its_machine_id(Role::Auto).await;
+}

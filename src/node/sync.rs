@@ -407,7 +407,16 @@ impl StatusLoop {
             },
             _ => false,
         };
-        let standing = role::standing(self.settings.role, &keeper, lease_alive)?;
+        let standing = role::standing(self.settings.role, &keeper, lease_alive);
+        // Whose machine this is cannot be told yet: neither to give up nor to look on for good, but to ask again.
+        if standing != Ok(Standing::Owner)
+            && matches!(keeper, role::Keeper::OtherInstance(_))
+            && let Err(error) = snapshot.machine_id.required()
+        {
+            let text = format!("cannot tell who keeps the Node: machine id: {error}");
+            return Ok(Err(Failure::new(Kind::Other, text)));
+        }
+        let standing = standing?;
         if standing == Standing::Companion {
             tracing::info!(
                 node = self.node_name,
