@@ -115,7 +115,8 @@ impl LeaseKeeper {
     fn wait_after(&self, failure: &Failure) -> Duration {
         let quarter = self.settings.interval();
         let own = quarter / 5;
-        let wait = failure.retry_after.unwrap_or(own).min(quarter);
+        // A server that asks for no wait at all gets no tight loop either.
+        let wait = failure.retry_after.unwrap_or(own).clamp(own, quarter);
         wait.mul_f64(1.0 + JITTER * fastrand::f64())
     }
 
