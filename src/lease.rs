@@ -25,7 +25,8 @@ const RENEWALS_IN_A_DURATION: u32 = 4;
 /// Upstream's jitter: each wait is up to this share longer.
 const JITTER: f64 = 0.04;
 
-/// Tries of one renewal.
+/// Tries of one renewal, as long as renewals succeed. After one that failed each has one try until the trouble is over,
+/// or a fleet would keep a server down that is in trouble already.
 const TRIES: u32 = 5;
 
 /// How the Lease is kept.
@@ -139,7 +140,8 @@ impl LeaseKeeper {
             return Ok(());
         };
         let mut failure = Failure::new(Kind::Other, "the Lease was not tried");
-        for _ in 0..TRIES {
+        let tries = if self.said.is_none() { TRIES } else { 1 };
+        for _ in 0..tries {
             match self.renew(&uid).await {
                 Ok(lease) => {
                     self.latest = Some(lease);
