@@ -22,6 +22,9 @@ use tokio_util::sync::CancellationToken;
 /// Renewals come four times in a Lease's duration.
 const RENEWALS_IN_A_DURATION: u32 = 4;
 
+/// However short a Lease is, an answer needs some time.
+const SHORTEST_DEADLINE: Duration = Duration::from_secs(1);
+
 /// Upstream's jitter: each wait is up to this share longer.
 const JITTER: f64 = 0.04;
 
@@ -60,16 +63,17 @@ pub struct LeaseKeeper {
 }
 
 impl LeaseKeeper {
-    /// A keeper that has not asked anything yet.
+    /// A keeper that has not asked anything yet. It has a link of its own to where `api` leads; a request on it may
+    /// not take longer than a renewal is apart from the next, or one that hangs would cost the node its life.
     pub fn new(
-        api: ApiClient,
+        api: &ApiClient,
         cache: NodeCache,
         keeping: watch::Receiver<Option<String>>,
         clock: Arc<dyn Clock>,
         settings: LeaseSettings,
     ) -> Self {
         Self {
-            api,
+            api: api.separate_within(settings.interval().max(SHORTEST_DEADLINE)),
             cache,
             keeping,
             clock,

@@ -118,9 +118,19 @@ impl ApiClient {
     /// A client of the same cluster with a pool of its own, so that nothing waits behind another's request.
     #[must_use]
     pub fn separate(&self) -> Self {
+        self.separate_within(self.shared.deadlines.request)
+    }
+
+    /// The same with requests that may take no longer than `longest` either.
+    #[must_use]
+    pub fn separate_within(&self, longest: Duration) -> Self {
+        let deadlines = Deadlines {
+            request: self.shared.deadlines.request.min(longest),
+            ..self.shared.deadlines
+        };
         Self::new(
             self.shared.cluster.clone(),
-            self.shared.deadlines,
+            deadlines,
             Arc::clone(&self.shared.clock),
         )
     }
