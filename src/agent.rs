@@ -35,7 +35,7 @@ pub async fn run(
     let keeping = tokio::sync::watch::Sender::new(None);
     let status_api = client(&settings, cluster, Arc::clone(&clock));
     let lease = LeaseKeeper::new(
-        status_api.separate(),
+        &status_api,
         cache.clone(),
         keeping.subscribe(),
         Arc::clone(&clock),

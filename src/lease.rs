@@ -22,10 +22,14 @@ use tokio_util::sync::CancellationToken;
 /// Renewals come four times in a Lease's duration.
 const RENEWALS_IN_A_DURATION: u32 = 4;
 
+/// However short a Lease is, an answer needs some time.
+const SHORTEST_DEADLINE: Duration = Duration::from_secs(1);
+
 /// Upstream's jitter: each wait is up to this share longer.
 const JITTER: f64 = 0.04;
 
-/// Tries of one renewal.
+/// Tries of one renewal, as long as renewals succeed. After one that failed each has one try until the trouble is over,
+/// or a fleet would keep a server down that is in trouble already.
 const TRIES: u32 = 5;
 
 /// How the Lease is kept.
@@ -59,16 +63,17 @@ pub struct LeaseKeeper {
 }
 
 impl LeaseKeeper {
-    /// A keeper that has not asked anything yet.
+    /// A keeper that has not asked anything yet. It has a link of its own to where `api` leads; a request on it may
+    /// not take longer than a renewal is apart from the next, or one that hangs would cost the node its life.
     pub fn new(
-        api: ApiClient,
+        api: &ApiClient,
         cache: NodeCache,
         keeping: watch::Receiver<Option<String>>,
         clock: Arc<dyn Clock>,
         settings: LeaseSettings,
     ) -> Self {
         Self {
-            api,
+            api: api.separate_within(settings.interval().max(SHORTEST_DEADLINE)),
             cache,
             keeping,
             clock,
@@ -115,7 +120,8 @@ impl LeaseKeeper {
     fn wait_after(&self, failure: &Failure) -> Duration {
         let quarter = self.settings.interval();
         let own = quarter / 5;
-        let wait = failure.retry_after.unwrap_or(own).min(quarter);
+        // A server that asks for no wait at all gets no tight loop either.
+        let wait = failure.retry_after.unwrap_or(own).clamp(own, quarter);
         wait.mul_f64(1.0 + JITTER * fastrand::f64())
     }
 
@@ -138,7 +144,8 @@ impl LeaseKeeper {
             return Ok(());
         };
         let mut failure = Failure::new(Kind::Other, "the Lease was not tried");
-        for _ in 0..TRIES {
+        let tries = if self.said.is_none() { TRIES } else { 1 };
+        for _ in 0..tries {
             match self.renew(&uid).await {
                 Ok(lease) => {
                     self.latest = Some(lease);

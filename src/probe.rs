@@ -14,8 +14,9 @@ use std::thread;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// Enough for a look-up in the C library, whose buffers lie on the stack; only the pages that are touched are used.
-const STACK_BYTES: usize = 256 << 10;
+/// As much as std gives a thread: a look-up in the C library and a credential that is read have large buffers on the
+/// stack, and only the pages that are touched are used.
+const STACK_BYTES: usize = 2 << 20;
 
 /// A call without an answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -447,3 +447,36 @@ async fn c106_a_credential_that_cannot_be_read_is_a_failure_until_it_can() {
     world.get().await.unwrap();
     assert_eq!(tokens(&world.server), ["tok1"]);
 }
+
+/// A FIFO that nobody writes to stands for a file of a mount that hangs: to open it takes for ever.
+fn hanging_file(path: &Path) {
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mkfifoat(rustix::fs::CWD, path, mode).unwrap();
+    let path = path.to_owned();
+    // Lets go of a client that waits for it on the test's own thread, so that the test fails rather than hangs.
+    std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_secs(30));
+        while fs::OpenOptions::new().write(true).open(&path).is_ok() {}
+    });
+}
+
+#[tokio::test]
+async fn a_credential_whose_file_hangs_holds_up_its_own_request_alone() {
+    let world = World::start();
+    let token = world.server.directory().join("token");
+    world.server.kubeconfig_of(&json!({"tokenFile": token}));
+    hanging_file(&token);
+    let mut asking = JoinSet::new();
+    let api = world.api.clone();
+    asking.spawn(async move { get(&api).await });
+    let failure = world
+        .time
+        .until("the request gives up", || asking.try_join_next())
+        .await
+        .unwrap()
+        .unwrap_err();
+    assert_eq!(failure.kind, Kind::Network);
+    assert!(failure.message.contains("no answer within 5s"), "{failure}");
+    let failure = world.get().await.unwrap_err();
+    assert!(failure.message.contains("still hangs"), "{failure}");
+}

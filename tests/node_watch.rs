@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use support::scripted::store::Store;
-use support::scripted::{Answer, Received, Scripted};
+use support::scripted::{Answer, Received, Reply, Scripted};
 use support::time::TestTime;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -285,15 +285,37 @@ async fn whatever_breaks_a_watch_it_comes_back() {
 }
 
 #[tokio::test]
-async fn a_server_that_refuses_every_watch_is_not_asked_in_a_tight_loop() {
+async fn a_server_that_lists_but_lets_nobody_watch_is_not_asked_in_a_tight_loop() {
+    let mut world = World::new();
+    world.server.script(|received| {
+        if received.call() == WATCH {
+            Answer::status(403, "Forbidden").into()
+        } else {
+            Reply::Store
+        }
+    });
+    world.run();
+    world.time.flow(Duration::from_mins(10)).await;
+    let count = world.server.count();
+    assert!(
+        (3..=150).contains(&count),
+        "{count} requests in ten minutes"
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_everything_is_not_asked_in_a_tight_loop() {
     let mut world = World::new();
     world
         .server
         .script(|_| Answer::status(403, "Forbidden").into());
     world.run();
-    world.time.flow(Duration::from_mins(1)).await;
+    world.time.flow(Duration::from_mins(10)).await;
     let count = world.server.count();
-    assert!((2..=120).contains(&count), "{count} requests in a minute");
+    assert!(
+        (2..=100).contains(&count),
+        "{count} requests in ten minutes"
+    );
     assert!(
         matches!(world.cache.get(), Cached::Unknown),
         "a refusal says nothing of the Node"

@@ -440,6 +440,16 @@ fn a_node_that_another_keeps_is_refused_but_not_in_a_dry_run() {
 }
 
 #[test]
+fn c95_there_is_no_lease_for_a_node_that_is_not_to_be_registered() {
+    let scratch = Scratch::new();
+    let facts =
+        json!({"settings": {"role": "owner", "registerNode": false}, "cluster": {"node": null}});
+    let finished = replay(&recording(scratch.path(), &facts, &[]), "patch");
+    assert!(finished.status.success(), "{}", finished.stderr);
+    assert_eq!(lines(&finished), Vec::<Value>::new());
+}
+
+#[test]
 fn a_recording_that_makes_no_sense_is_bad_usage() {
     let scratch = Scratch::new();
     let dir = recording(scratch.path(), &json!({"unknownKey": 1}), &[]);

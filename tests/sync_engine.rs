@@ -814,6 +814,30 @@ async fn r1_r3_test_register_with_api_server_already_exists() {
     );
 }
 
+/// Upstream forgets its pressures when it restarts; a pressure that is on the Node is held for the transition period.
+#[tokio::test]
+async fn r1_an_owner_that_starts_again_holds_the_pressure_that_the_node_has() {
+    let mut node = bare();
+    let mut disk = old("DiskPressure", "True", "KubeletHasDiskPressure", "full");
+    disk["lastTransitionTime"] = json!("2024-12-31T23:59:00Z");
+    node["status"] = json!({"conditions": [disk]});
+    let mut world = registering(Some(node));
+    world.run();
+    assert_eq!(world.calls(3).await, [CREATE, GET, PATCH]);
+    assert_eq!(world.condition("DiskPressure")["status"], "True");
+    world
+        .time
+        .until("the pressure is over", || {
+            (world.condition("DiskPressure")["status"] == "False").then_some(())
+        })
+        .await;
+    let over = world.condition("DiskPressure")["lastTransitionTime"].clone();
+    assert!(
+        over.as_str().unwrap() >= "2025-01-01T00:04:00Z",
+        "five minutes after it began: {over}"
+    );
+}
+
 #[tokio::test]
 async fn r2_test_try_register_with_api_server_new_node() {
     let mut world = registering(None);
@@ -970,4 +994,41 @@ async fn a_companion_never_writes() {
     world.time.flow(5 * UPDATE_FREQUENCY).await;
     assert_eq!(world.server.calls(), Vec::<String>::new());
     assert_eq!(*world.keeping.borrow(), None);
+}
+
+/// A host that cannot say which machine it is must not take its own Node for another's: refused for good, or a
+/// companion for good, it would let the Node die.
+async fn waits_for_its_machine_id(role: Role) {
+    let mut world = World::new();
+    world.settings.role = role;
+    let mut node = kept_by("nodelet");
+    let instance = nodelet::node::role::instance("123");
+    node["metadata"]["annotations"] = json!({"nodelet/instance": instance});
+    world.store_and_see(node);
+    world.server.store(|store| {
+        store.put_lease(json!({
+            "metadata": {"name": NAME}, "spec": {"leaseDurationSeconds": 40, "renewTime": NOW},
+        }))
+    });
+    world.host.recording["errors"] = json!({"/etc/machine-id": "EIO"});
+    world.host.recording["frames"] = json!([{"afterMs": 1000, "set": {"errors": {}}}]);
+    let host = world.run();
+    world.later_calls(2).await;
+    assert_eq!(*world.keeping.borrow(), None, "{role:?}");
+    host.advance();
+    world
+        .time
+        .until("the Node is kept", || world.keeping.borrow().clone())
+        .await;
+    assert!(world.tasks.try_join_next().is_none());
+}
+
+#[tokio::test]
+async fn an_owner_waits_for_its_machine_id() {
+    waits_for_its_machine_id(Role::Owner).await;
+}
+
+#[tokio::test]
+async fn the_automatic_role_waits_for_its_machine_id() {
+    waits_for_its_machine_id(Role::Auto).await;
 }

@@ -2,11 +2,13 @@
 //!
 //! kube's own retries are off (DESIGN §6.3): they can hide a heartbeat for longer than a Lease lives. What a failure
 //! means is decided in [`super::failure`]. The pool is thrown away after [`FAILURES_BEFORE_REBUILD`] failures of the
-//! link in a row, after a 401, and when one of the files that the credential was read from has changed.
+//! link in a row, after a 401, and when one of the files that the credential was read from has changed. These files
+//! are looked at and read where a mount that hangs holds up nobody else ([`crate::probe`]).
 
 use super::failure::{Failure, Kind};
 use super::request::ApiRequest;
 use crate::clock::Clock;
+use crate::probe::Prober;
 use http_body_util::{BodyExt, LengthLimitError};
 use hyper_timeout::TimeoutConnector;
 use hyper_util::client::legacy::{Client as HyperClient, connect::HttpConnector};
@@ -18,6 +20,7 @@ use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tower::ServiceBuilder;
 
 /// A pool that failed this often in a row may hold dead connections only; it is not asked again.
@@ -25,6 +28,9 @@ pub const FAILURES_BEFORE_REBUILD: u32 = 2;
 
 /// No answer that nodelet asks for is longer; a longer one is refused rather than read into memory.
 const MAX_ANSWER_BYTES: usize = 8 << 20;
+
+/// What a look at the files of the credential is called.
+const FILES: &str = "credential";
 
 /// Where the cluster is and who nodelet is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,13 +69,22 @@ struct Shared {
     cluster: Cluster,
     deadlines: Deadlines,
     clock: Arc<dyn Clock>,
+    /// Looks at the files of the credential, for one request at a time.
+    files: tokio::sync::Mutex<Prober>,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    pool: Option<(kube::Client, Vec<Stamp>)>,
+    pool: Option<Pool>,
     link_failures: u32,
+}
+
+/// A connection pool, and how the files were that it was made from.
+#[derive(Clone)]
+struct Pool {
+    client: kube::Client,
+    stamps: Arc<[Stamp]>,
 }
 
 impl Debug for State {
@@ -110,6 +125,7 @@ impl ApiClient {
                 cluster,
                 deadlines,
                 clock,
+                files: tokio::sync::Mutex::new(Prober::new(1)),
                 state: Mutex::default(),
             }),
         }
@@ -118,9 +134,19 @@ impl ApiClient {
     /// A client of the same cluster with a pool of its own, so that nothing waits behind another's request.
     #[must_use]
     pub fn separate(&self) -> Self {
+        self.separate_within(self.shared.deadlines.request)
+    }
+
+    /// The same with requests that may take no longer than `longest` either.
+    #[must_use]
+    pub fn separate_within(&self, longest: Duration) -> Self {
+        let deadlines = Deadlines {
+            request: self.shared.deadlines.request.min(longest),
+            ..self.shared.deadlines
+        };
         Self::new(
             self.shared.cluster.clone(),
-            self.shared.deadlines,
+            deadlines,
             Arc::clone(&self.shared.clock),
         )
     }
@@ -215,16 +241,30 @@ impl ApiClient {
     /// # Errors
     /// The credential cannot be read.
     pub async fn pool(&self) -> Result<kube::Client, CredentialError> {
-        if let Some((client, stamps)) = &self.state().pool
-            && stamps.iter().all(Stamp::is_current)
-        {
-            return Ok(client.clone());
+        let files = self.shared.files.lock().await;
+        let patience = self.shared.deadlines.connect;
+        let present = self.state().pool.clone();
+        if let Some(Pool { client, stamps }) = present {
+            let look = move || stamps.iter().all(Stamp::is_current);
+            // A file that cannot be looked at says nothing against a connection that works.
+            if files.run(FILES, patience, look).await.unwrap_or(true) {
+                return Ok(client);
+            }
         }
-        let (client, stamps) = self.build().await.map_err(|reason| CredentialError {
+        let cluster = self.shared.cluster.clone();
+        let deadlines = self.shared.deadlines;
+        let runtime = Handle::current();
+        let read = move || runtime.block_on(build(&cluster, deadlines));
+        let built = match files.run(FILES, patience, read).await {
+            Ok(built) => built,
+            Err(error) => Err(error.to_string()),
+        };
+        let pool = built.map_err(|reason| CredentialError {
             cluster: self.shared.cluster.clone(),
             reason,
         })?;
-        self.state().pool = Some((client.clone(), stamps));
+        let client = pool.client.clone();
+        self.state().pool = Some(pool);
         Ok(client)
     }
 
@@ -252,21 +292,21 @@ impl ApiClient {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    async fn build(&self) -> Result<(kube::Client, Vec<Stamp>), String> {
-        let (mut config, files) = match &self.shared.cluster {
-            Cluster::Pod => (
-                kube::Config::incluster_env().map_err(|e| with_causes(&e))?,
-                Vec::new(),
-            ),
-            Cluster::Kubeconfig(path) => read_kubeconfig(path).await?,
-        };
-        // Stamped before the files are read again below: a swap in between shows as a change, not as the old one.
-        let stamps = files.into_iter().map(Stamp::of).collect();
-        config.default_retry = false;
-        let client = dial(&config, self.shared.deadlines).map_err(|e| with_causes(&e))?;
-        Ok((client, stamps))
-    }
+async fn build(cluster: &Cluster, deadlines: Deadlines) -> Result<Pool, String> {
+    let (mut config, files) = match cluster {
+        Cluster::Pod => (
+            kube::Config::incluster_env().map_err(|e| with_causes(&e))?,
+            Vec::new(),
+        ),
+        Cluster::Kubeconfig(path) => read_kubeconfig(path).await?,
+    };
+    // Stamped before the files are read again below: a swap in between shows as a change, not as the old one.
+    let stamps = files.into_iter().map(Stamp::of).collect();
+    config.default_retry = false;
+    let client = dial(&config, deadlines).map_err(|e| with_causes(&e))?;
+    Ok(Pool { client, stamps })
 }
 
 /// What it means that a body did not come to its end.

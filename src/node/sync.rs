@@ -262,6 +262,8 @@ impl StatusLoop {
                     .send_for_node(&ApiRequest::get_node(&self.node_name))
                     .await?;
                 tracing::info!(node = self.node_name, "The Node exists already");
+                // What was taken over for the creation was nothing; this Node may have pressures.
+                self.memory.pressure = None;
                 self.cache.saw(node);
                 Ok(())
             }
@@ -406,7 +408,16 @@ impl StatusLoop {
         } else {
             false
         };
-        let standing = role::standing(self.settings.role, &keeper, lease_alive)?;
+        let standing = role::standing(self.settings.role, &keeper, lease_alive);
+        // Whose machine this is cannot be told yet: neither to give up nor to look on for good, but to ask again.
+        if standing != Ok(Standing::Owner)
+            && matches!(keeper, role::Keeper::OtherInstance(_))
+            && let Err(error) = snapshot.machine_id.required()
+        {
+            let text = format!("cannot tell who keeps the Node: machine id: {error}");
+            return Ok(Err(Failure::new(Kind::Other, text)));
+        }
+        let standing = standing?;
         if standing == Standing::Companion {
             tracing::info!(
                 node = self.node_name,

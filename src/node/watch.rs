@@ -10,6 +10,7 @@ use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{Config, Event, watcher};
 use std::pin::pin;
 use std::time::Duration;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// How long the server keeps one watch open. The client takes a stream for dead that is silent for a little longer,
@@ -19,17 +20,30 @@ const WATCH_TIMEOUT_SECONDS: u32 = 290;
 /// How long a list may take.
 const LIST_PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long to wait for a credential that cannot be read.
-const CREDENTIAL_WAIT: Duration = Duration::from_secs(5);
+/// The wait before a link is made anew: doubled each time, up to the longest, until a link has held for longer than
+/// that. Without it a fleet would list and dial a server that refuses, or that comes back, about once a second and node.
+const SHORTEST_WAIT: Duration = Duration::from_secs(1);
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 /// Follows the Node called `name` until `stop`.
 pub async fn follow(api: ApiClient, name: String, cache: NodeCache, stop: CancellationToken) {
-    while !stop.is_cancelled() {
-        tokio::select! {
-            biased;
-            () = stop.cancelled() => return,
-            () = follow_once(&api, &name, &cache) => api.forget_pool(),
+    let followed = async {
+        let mut wait = SHORTEST_WAIT;
+        loop {
+            let began = Instant::now();
+            follow_once(&api, &name, &cache).await;
+            api.forget_pool();
+            if began.elapsed() > LONGEST_WAIT {
+                wait = SHORTEST_WAIT;
+            }
+            tokio::time::sleep(wait.mul_f64(0.5 + 0.5 * fastrand::f64())).await;
+            wait = (wait * 2).min(LONGEST_WAIT);
         }
+    };
+    tokio::select! {
+        biased;
+        () = stop.cancelled() => {}
+        () = followed => {}
     }
 }
 
@@ -39,7 +53,6 @@ async fn follow_once(api: &ApiClient, name: &str, cache: &NodeCache) {
         Ok(client) => client,
         Err(error) => {
             tracing::warn!(%error, "Cannot watch the Node");
-            tokio::time::sleep(CREDENTIAL_WAIT).await;
             return;
         }
     };
@@ -94,8 +107,6 @@ async fn follow_once(api: &ApiClient, name: &str, cache: &NodeCache) {
                 tracing::debug!(%error, failures, "The watch of the Node failed");
                 if failures >= FAILURES_BEFORE_REBUILD {
                     tracing::info!(%error, "The watch of the Node keeps failing; dialling anew");
-                    // The stream's own backoff ends with it.
-                    tokio::time::sleep(Duration::from_secs(1).mul_f64(0.5 + fastrand::f64())).await;
                     return;
                 }
             }
