@@ -146,7 +146,8 @@ fn huge_pages_name(pages: &HugePages) -> String {
 }
 
 fn huge_pages_amount(page_size_kib: u64, count: u64) -> Quantity {
-    Quantity::bytes(i128::from(page_size_kib) * 1024 * i128::from(count))
+    let page_bytes = i128::from(page_size_kib) * 1024;
+    Quantity::bytes(page_bytes.saturating_mul(count.into()))
 }
 
 fn pods(max_pods: u32, pods_per_core: u32, cpu: &Quantity) -> Quantity {
