@@ -18,7 +18,9 @@ mod field_cases {
     mod hugepages;
     mod identity;
     mod images;
+    mod leases;
     mod memory;
+    mod odd_inputs;
     mod pids_and_cgroups;
     mod registration;
 }

@@ -54,6 +54,14 @@ impl Recording {
         self
     }
 
+    /// Leaves a key of `recording.json` out.
+    pub fn without_fact(mut self, key: &str) -> Self {
+        if let Some(facts) = self.facts.as_object_mut() {
+            facts.remove(key);
+        }
+        self
+    }
+
     /// Adds an entry to a key of `recording.json` that holds an object.
     pub fn entry(mut self, key: &str, name: &str, value: Value) -> Self {
         self.facts[key][name] = value;
