@@ -19,6 +19,8 @@ pub enum Keeper {
     OtherInstance(String),
     /// Another program, by its field manager.
     Other(String),
+    /// Nobody, or somebody who left no name.
+    Untracked,
 }
 
 /// What nodelet is to the Node.
@@ -30,12 +32,22 @@ pub enum Standing {
     Companion,
 }
 
+impl Keeper {
+    /// Whether it takes a look at the Lease to know if this keeper lives.
+    pub fn shows_by_its_lease(&self) -> bool {
+        matches!(self, Self::OtherInstance(_) | Self::Untracked)
+    }
+}
+
 /// Why the configured role is refused (exit code 3).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// Another program keeps the Node.
     #[error("role owner is refused: {0} keeps this Node's status")]
     KeptByOther(String),
+    /// Somebody renews the Lease of a Node that does not say who keeps it.
+    #[error("role owner is refused: this Node does not say who keeps it, and its Lease is alive")]
+    KeptByUnknown,
     /// Another machine with the same node name is alive.
     #[error(
         "role owner is refused: nodelet on another machine ({0}) keeps this Node and its Lease is alive"
@@ -62,14 +74,24 @@ pub fn instance(machine_id: &str) -> String {
 }
 
 /// Who keeps `node`: the manager of the Ready condition's heartbeat in an entry of the status subresource. The node
-/// lifecycle controller takes over a dead node's status and reason, but never its heartbeat.
+/// lifecycle controller takes over a dead node's status and reason, but never its heartbeat; only where nobody ever
+/// posted one does it write one itself, and says so in the reason.
+///
+/// The apiserver does not track the fields of a Node that was created with nothing but a name: there, only the Lease can
+/// tell.
 pub fn keeper(node: &Node, instance: &str) -> Keeper {
+    let never_posted = ready_reason(node) == Some(NEVER_POSTED);
+    let untracked = node
+        .metadata
+        .managed_fields
+        .as_ref()
+        .is_none_or(Vec::is_empty);
     let managers: Vec<&str> = node
         .metadata
         .managed_fields
         .iter()
         .flatten()
-        .filter(|entry| keeps_heartbeat(entry))
+        .filter(|entry| !never_posted && keeps_heartbeat(entry))
         .filter_map(|entry| entry.manager.as_deref())
         .collect();
     let annotated = node
@@ -79,6 +101,7 @@ pub fn keeper(node: &Node, instance: &str) -> Keeper {
         .and_then(|annotations| annotations.get(INSTANCE_ANNOTATION))
         .map(String::as_str);
     match (managers.as_slice(), annotated) {
+        ([], None) if untracked => Keeper::Untracked,
         ([], None) => Keeper::Nobody,
         ([] | [FIELD_MANAGER], Some(annotated)) if annotated != instance => {
             Keeper::OtherInstance(annotated.to_owned())
@@ -87,6 +110,19 @@ pub fn keeper(node: &Node, instance: &str) -> Keeper {
         ([other], _) => Keeper::Other((*other).to_owned()),
         (mixed, _) => Keeper::Other(mixed.join(" and ")),
     }
+}
+
+/// The reason of the Ready condition that the node lifecycle controller gives a Node without one
+/// (`pkg/controller/nodelifecycle/node_lifecycle_controller.go`).
+const NEVER_POSTED: &str = "NodeStatusNeverUpdated";
+
+/// The reason of the Ready condition; `None` where there is no such condition.
+fn ready_reason(node: &Node) -> Option<&str> {
+    let conditions = node.status.as_ref()?.conditions.as_ref()?;
+    let ready = conditions
+        .iter()
+        .find(|condition| condition.type_ == "Ready")?;
+    Some(ready.reason.as_deref().unwrap_or_default())
 }
 
 fn keeps_heartbeat(entry: &ManagedFieldsEntry) -> bool {
@@ -113,7 +149,8 @@ pub fn standing(role: Role, keeper: &Keeper, lease_alive: bool) -> Result<Standi
         (Role::Owner, Keeper::OtherInstance(other)) if lease_alive => {
             Err(Refusal::OtherMachine(other.clone()))
         }
-        (Role::Owner, Keeper::OtherInstance(_)) => Ok(Standing::Owner),
+        (Role::Owner, Keeper::Untracked) if lease_alive => Err(Refusal::KeptByUnknown),
+        (Role::Owner, Keeper::OtherInstance(_) | Keeper::Untracked) => Ok(Standing::Owner),
     }
 }
 
@@ -157,7 +194,11 @@ mod tests {
         let creation = entry("nodelet", None, &json!({"f:metadata": {}}));
         let other = |name: &str| Keeper::Other(name.to_owned());
         for (row, node, expected) in [
-            ("nothing", node(&[], None), Keeper::Nobody),
+            (
+                "only created, by an administrator",
+                node(&[entry("kubectl", None, &json!({"f:metadata": {}}))], None),
+                Keeper::Nobody,
+            ),
             (
                 "only created, ours",
                 node(std::slice::from_ref(&creation), Some("me")),
@@ -204,6 +245,21 @@ mod tests {
     }
 
     #[test]
+    fn a_node_whose_fields_are_not_tracked_is_known_by_its_annotation_or_its_lease() {
+        assert_eq!(keeper(&node(&[], None), "me"), Keeper::Untracked);
+        assert_eq!(keeper(&node(&[], Some("me")), "me"), Keeper::This);
+    }
+
+    #[test]
+    fn what_the_lifecycle_controller_writes_where_nobody_posted_keeps_no_node() {
+        let controller = entry("kube-controller-manager", Some("status"), &heartbeat());
+        let mut node = node(&[controller], None);
+        let status = json!({"conditions": [{"type": "Ready", "status": "Unknown", "reason": "NodeStatusNeverUpdated"}]});
+        node.status = Some(serde_json::from_value(status).unwrap());
+        assert_eq!(keeper(&node, "me"), Keeper::Nobody);
+    }
+
+    #[test]
     fn only_the_owner_role_takes_a_node_that_nobody_keeps() {
         let other = Keeper::Other("kubelet".to_owned());
         let machine = Keeper::OtherInstance("you".to_owned());
@@ -223,6 +279,19 @@ mod tests {
                 Err(Refusal::OtherMachine("you".to_owned())),
             ),
             (Role::Owner, machine.clone(), false, Ok(Standing::Owner)),
+            (
+                Role::Owner,
+                Keeper::Untracked,
+                true,
+                Err(Refusal::KeptByUnknown),
+            ),
+            (Role::Owner, Keeper::Untracked, false, Ok(Standing::Owner)),
+            (
+                Role::Auto,
+                Keeper::Untracked,
+                false,
+                Ok(Standing::Companion),
+            ),
             (Role::Auto, Keeper::Nobody, false, Ok(Standing::Companion)),
             (Role::Auto, Keeper::This, true, Ok(Standing::Owner)),
             (Role::Auto, other, false, Ok(Standing::Companion)),

@@ -398,12 +398,13 @@ impl StatusLoop {
             .map(|id| role::instance(id))
             .unwrap_or_default();
         let keeper = role::keeper(node, &instance);
-        let lease_alive = match &keeper {
-            role::Keeper::OtherInstance(_) => match self.lease_alive().await {
+        let lease_alive = if keeper.shows_by_its_lease() {
+            match self.lease_alive().await {
                 Ok(alive) => alive,
                 Err(failure) => return Ok(Err(failure)),
-            },
-            _ => false,
+            }
+        } else {
+            false
         };
         let standing = role::standing(self.settings.role, &keeper, lease_alive)?;
         if standing == Standing::Companion {
