@@ -42,7 +42,31 @@ impl ReadError {
     pub fn malformed(path: impl Into<String>, problem: impl Into<String>) -> Self {
         Self::Malformed {
             path: path.into(),
-            problem: problem.into(),
+            problem: shortened(problem.into()),
         }
+    }
+}
+
+/// A problem of a length for the log, whatever was found in a file and is quoted in it.
+fn shortened(mut problem: String) -> String {
+    const LONGEST_CHARS: usize = 200;
+    if let Some((end, _)) = problem.char_indices().nth(LONGEST_CHARS) {
+        problem.truncate(end);
+        problem.push('…');
+    }
+    problem
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ReadError, shortened};
+
+    #[test]
+    fn what_is_quoted_of_a_file_is_short() {
+        let fits = "ü".repeat(200);
+        assert_eq!(shortened(fits.clone()), fits);
+        assert_eq!(shortened("ü".repeat(4 << 20)), format!("{fits}…"));
+        let error = ReadError::malformed("/proc/loadavg", "x".repeat(5000));
+        assert!(error.to_string().len() < 300, "{error}");
     }
 }

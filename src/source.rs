@@ -142,11 +142,11 @@ pub const MAX_FILE_BYTES: usize = 4 << 20;
 
 /// A question that the host did not answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{operation} {subject}: {reason}")]
+#[error("{operation}{}{subject}: {reason}", if subject.is_empty() { "" } else { " " })]
 pub struct SourceError {
     /// What was asked: `read`, `list`, `statfs`, …
     pub operation: &'static str,
-    /// Of what it was asked: a path or a name.
+    /// Of what it was asked: a path or a name; empty for a question that has none.
     pub subject: String,
     /// Why there is no answer.
     pub reason: Reason,

@@ -184,7 +184,7 @@ impl SyncOnce {
     }
 
     /// Sends what an owner has to send, or only notes it; the exit code that it means. A Lease has no owner without
-    /// a Node: where the Node was not written, the Lease is not either.
+    /// a Node: where there is none and none was created, there is no Lease either.
     async fn deliver(
         &self,
         computed: &Computed,
@@ -193,6 +193,10 @@ impl SyncOnce {
         now: Timestamp,
         sent: &mut Vec<(ApiRequest, String)>,
     ) -> u8 {
+        if node.is_none() && computed.node_request.is_none() {
+            tracing::info!("There is no Node, and registerNode says not to create one");
+            return DONE;
+        }
         let sends = self.cluster.is_there() && !self.dry_run;
         if node.is_none() && computed.node_request.is_none() {
             tracing::warn!("There is no Node and registerNode is false: nothing to send");

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use support::controlplane::ControlPlane;
 use support::nodelet::{Finished, Nodelet};
+use support::recording::Recording;
 use support::scratch::Scratch;
 
 const TIMEOUT: Duration = Duration::from_mins(1);
@@ -30,51 +31,6 @@ fn replay(dir: &Path, output: &str) -> Finished {
         .args(["--sync-once", "-o", output, "--replay"])
         .arg(dir)
         .run(TIMEOUT)
-}
-
-fn lines(finished: &Finished) -> Vec<Value> {
-    finished
-        .stdout
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("a line of JSON"))
-        .collect()
-}
-
-/// A recording of one's own making: `facts` laid over a small good host.
-fn recording(dir: &Path, facts: &Value, files: &[(&str, &str)]) -> PathBuf {
-    let mut all = json!({
-        "version": 1, "takenAt": "2026-11-30T07:00:00Z", "hostname": "n1",
-        "uname": {"sysname": "Linux", "release": "6.1.0", "machine": "x86_64"},
-        "statfs": {"/": {"type": "ext4", "blockSize": 4096, "fragmentSize": 4096, "blocks": 1_000_000,
-                         "blocksFree": 500_000, "blocksAvailable": 450_000, "files": 65_536, "filesFree": 60_000,
-                         "readOnly": false}},
-        "interfaces": [{"name": "eth0", "index": 2, "flags": ["UP"],
-                        "addresses": [{"address": "192.0.2.13", "prefix": 24, "flags": []}]}],
-        "settings": {"role": "owner"},
-    });
-    for (key, value) in facts.as_object().expect("an object") {
-        all[key] = value.clone();
-    }
-    let defaults = [
-        ("sys/devices/system/cpu/online", "0-3\n"),
-        (
-            "proc/meminfo",
-            "MemTotal: 8000000 kB\nMemAvailable: 6000000 kB\n",
-        ),
-        ("etc/machine-id", "0123456789abcdef0123456789abcdef\n"),
-        ("sys/fs/cgroup/cgroup.controllers", "memory\n"),
-        (
-            "sys/fs/cgroup/memory.stat",
-            "anon 1000000\nfile 5000000\ninactive_file 3000000\n",
-        ),
-    ];
-    for (path, text) in defaults.iter().chain(files) {
-        let path = dir.join("root").join(path);
-        fs::create_dir_all(path.parent().expect("a parent")).expect("directories");
-        fs::write(path, text).expect("a file");
-    }
-    fs::write(dir.join("recording.json"), all.to_string()).expect("recording.json");
-    dir.to_owned()
 }
 
 #[test]
@@ -125,7 +81,7 @@ fn yaml_says_what_json_says() {
 
 #[test]
 fn patch_prints_the_requests_in_the_order_of_sending() {
-    let new = lines(&replay(&host("ipv6-only"), "patch"));
+    let new = replay(&host("ipv6-only"), "patch").lines();
     assert_eq!(new.len(), 2);
     assert_eq!(
         (&new[0]["verb"], &new[0]["path"]),
@@ -148,7 +104,7 @@ fn patch_prints_the_requests_in_the_order_of_sending() {
             .expect("JSON");
     let node = &recording["cluster"]["node"];
     let name = node["metadata"]["name"].as_str().expect("a name");
-    let existing = lines(&replay(&dir, "patch"));
+    let existing = replay(&dir, "patch").lines();
     assert_eq!(existing.len(), 2);
     assert_eq!(
         (&existing[0]["verb"], &existing[0]["path"]),
@@ -174,7 +130,7 @@ fn patch_prints_the_requests_in_the_order_of_sending() {
 
 #[test]
 fn diff_has_a_line_for_each_difference_and_none_for_clockwork() {
-    let lines = lines(&replay(&host("numa2"), "diff"));
+    let lines = replay(&host("numa2"), "diff").lines();
     let paths: Vec<&str> = lines
         .iter()
         .filter(|line| {
@@ -202,7 +158,7 @@ fn diff_has_a_line_for_each_difference_and_none_for_clockwork() {
 
 #[test]
 fn explain_says_where_each_value_comes_from() {
-    let lines = lines(&replay(&host("v2-vm"), "explain"));
+    let lines = replay(&host("v2-vm"), "explain").lines();
     let line = |path: &str| {
         lines
             .iter()
@@ -239,7 +195,8 @@ fn the_second_reader_agrees_about_this_machine() {
     let finished = Nodelet::new()
         .args(["--sync-once", "-o", "explain"])
         .run(TIMEOUT);
-    let opinions: Vec<Value> = lines(&finished)
+    let opinions: Vec<Value> = finished
+        .lines()
         .into_iter()
         .filter(|line| !line["second"].is_null())
         .collect();
@@ -300,20 +257,14 @@ fn a_recording_of_this_machine_replays_to_the_same_node() {
 
 #[test]
 fn a_required_reading_that_fails_is_exit_code_1_and_the_rest_is_still_printed() {
-    for (row, facts, files) in [
-        (
-            "MemTotal",
-            json!({"errors": {"/proc/meminfo": "EIO"}}),
-            vec![],
-        ),
+    for (row, recording) in [
+        ("MemTotal", Recording::new().error("/proc/meminfo", "EIO")),
         (
             "online CPUs",
-            json!({}),
-            vec![("sys/devices/system/cpu/online", "nonsense\n")],
+            Recording::new().file("sys/devices/system/cpu/online", "nonsense\n"),
         ),
     ] {
-        let scratch = Scratch::new();
-        let finished = replay(&recording(scratch.path(), &facts, &files), "json");
+        let finished = recording.replay("json");
         assert_eq!(
             finished.status.code(),
             Some(1),
@@ -321,9 +272,9 @@ fn a_required_reading_that_fails_is_exit_code_1_and_the_rest_is_still_printed() 
             finished.stderr
         );
         assert!(finished.stderr.contains(row), "{row}: {}", finished.stderr);
-        let list: Value = serde_json::from_str(&finished.stdout).expect("JSON");
         assert_eq!(
-            list["items"][0]["status"]["addresses"][0]["address"], "192.0.2.13",
+            finished.list()[0]["status"]["addresses"][0]["address"],
+            "192.0.2.13",
             "{row}"
         );
     }
@@ -336,18 +287,19 @@ fn any_other_reading_that_fails_or_hangs_only_warns() {
         ("statfs:/var/lib/kubelet", "hang"),
         ("interfaces", "EIO"),
     ] {
-        let scratch = Scratch::new();
-        let facts = json!({"errors": {path: error}, "settings": {"role": "owner", "timeouts": {"statfs": "200ms"}}});
-        let finished = replay(&recording(scratch.path(), &facts, &[]), "json");
+        let finished = Recording::new()
+            .error(path, error)
+            .setting("timeouts", json!({"statfs": "200ms"}))
+            .replay("json");
         assert_eq!(
             finished.status.code(),
             Some(0),
             "{path}: {}",
             finished.stderr
         );
-        let list: Value = serde_json::from_str(&finished.stdout).expect("JSON");
         assert_eq!(
-            list["items"][0]["status"]["capacity"]["memory"], "8000000Ki",
+            finished.list()[0]["status"]["capacity"]["memory"],
+            "8000000Ki",
             "{path}"
         );
     }
@@ -361,11 +313,9 @@ fn c49_c50_a_host_name_that_cannot_name_a_node_is_said_before_anything_else() {
         (long, "kubernetes.io/hostname"),
         ("  ", "empty hostname"),
     ] {
-        let scratch = Scratch::new();
-        let finished = replay(
-            &recording(scratch.path(), &json!({"hostname": hostname}), &[]),
-            "json",
-        );
+        let finished = Recording::new()
+            .fact("hostname", json!(hostname))
+            .replay("json");
         assert_eq!(
             finished.status.code(),
             Some(1),
@@ -379,24 +329,16 @@ fn c49_c50_a_host_name_that_cannot_name_a_node_is_said_before_anything_else() {
         );
         assert_eq!(finished.stdout, "", "{hostname}");
     }
-    let scratch = Scratch::new();
-    let finished = replay(
-        &recording(
-            scratch.path(),
-            &json!({"hostname": "Node-A.Example.COM\n"}),
-            &[],
-        ),
-        "json",
-    );
-    let list: Value = serde_json::from_str(&finished.stdout).expect("JSON");
-    for item in list["items"].as_array().expect("items") {
+    let items = Recording::new()
+        .fact("hostname", json!("Node-A.Example.COM\n"))
+        .items();
+    for item in items {
         assert_eq!(item["metadata"]["name"], "node-a.example.com");
     }
 }
 
 #[test]
 fn a_node_that_another_keeps_is_refused_but_not_in_a_dry_run() {
-    let scratch = Scratch::new();
     let node = json!({
         "apiVersion": "v1", "kind": "Node",
         "metadata": {"name": "n1", "uid": "u1", "managedFields": [
@@ -407,9 +349,8 @@ fn a_node_that_another_keeps_is_refused_but_not_in_a_dry_run() {
         "spec": {},
         "status": {"capacity": {"memory": "1Gi"}, "conditions": [{"type": "Ready", "status": "True"}]},
     });
-    let facts = json!({"cluster": {"node": node, "lease": null}});
-    let dir = recording(scratch.path(), &facts, &[]);
-    let finished = replay(&dir, "patch");
+    let recording = Recording::new().stored(&node);
+    let finished = recording.replay("patch");
     // A replay is a dry run: the conflict is only said.
     assert_eq!(finished.status.code(), Some(0));
     assert!(
@@ -417,17 +358,17 @@ fn a_node_that_another_keeps_is_refused_but_not_in_a_dry_run() {
         "{}",
         finished.stderr
     );
-    assert_eq!(lines(&finished).len(), 2);
+    assert_eq!(finished.lines().len(), 2);
 
-    let facts = json!({"cluster": {"node": node, "lease": null}, "settings": {"role": "auto"}});
-    let finished = replay(&recording(scratch.path(), &facts, &[]), "patch");
+    let recording = recording.setting("role", json!("auto"));
+    let finished = recording.replay("patch");
     assert_eq!(
         (finished.status.code(), finished.stdout.as_str()),
         (Some(0), ""),
         "{}",
         finished.stderr
     );
-    let lines = lines(&replay(scratch.path(), "diff"));
+    let lines = recording.lines("diff");
     let memory = lines
         .iter()
         .find(|line| line["path"] == "/status/capacity/memory")
@@ -452,8 +393,7 @@ fn c95_there_is_no_lease_for_a_node_that_is_not_to_be_registered() {
 #[test]
 fn a_recording_that_makes_no_sense_is_bad_usage() {
     let scratch = Scratch::new();
-    let dir = recording(scratch.path(), &json!({"unknownKey": 1}), &[]);
-    let finished = replay(&dir, "json");
+    let finished = Recording::new().fact("unknownKey", json!(1)).replay("json");
     assert_eq!(finished.status.code(), Some(2), "{}", finished.stderr);
     assert!(
         finished.stderr.contains("unknownKey"),
@@ -564,7 +504,7 @@ fn one_round_against_a_real_apiserver_registers_then_has_nothing_new_to_say() {
     };
     let first = round("patch");
     assert!(first.status.success(), "{}", first.stderr);
-    let sent = lines(&first);
+    let sent = first.lines();
     assert_eq!(
         sent.iter().map(|line| &line["verb"]).collect::<Vec<_>>(),
         ["create", "create"]

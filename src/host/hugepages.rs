@@ -11,17 +11,8 @@ pub const DIRECTORY: &str = "/sys/kernel/mm/hugepages";
 pub struct HugePages {
     /// Size of a page, KiB.
     pub page_size_kib: u64,
-    /// How many the kernel holds, in use or not.
-    pub count: u64,
-}
-
-impl HugePages {
-    /// The memory that these pages hold, bytes.
-    pub fn bytes(&self) -> u64 {
-        self.page_size_kib
-            .saturating_mul(1024)
-            .saturating_mul(self.count)
-    }
+    /// How many the kernel holds, in use or not; `None` where that cannot be read or makes no sense.
+    pub count: Option<u64>,
 }
 
 /// The page size, KiB, that an entry of [`DIRECTORY`] is named after.
@@ -34,8 +25,8 @@ fn page_size_kib(name: &str) -> Option<u64> {
     (size > 0).then_some(size)
 }
 
-/// The huge pages of every size that the kernel knows, also where it holds none, smallest first. An entry that cannot
-/// be read or makes no sense is left out; without the directory there is no size.
+/// The huge pages of every size that the kernel knows, also where it holds none, smallest first. What is not
+/// named after a size is left out; without the directory there is no size.
 pub fn read(source: &Tracked<'_>) -> Result<Vec<HugePages>, ReadError> {
     let names = match source.list(DIRECTORY) {
         Err(error) if error.is_absent() => return Ok(Vec::new()),
@@ -45,12 +36,10 @@ pub fn read(source: &Tracked<'_>) -> Result<Vec<HugePages>, ReadError> {
         .iter()
         .filter_map(|name| {
             let page_size_kib = page_size_kib(name)?;
-            let text = source
-                .read_text(&format!("{DIRECTORY}/{name}/nr_hugepages"))
-                .ok()?;
+            let text = source.read_text(&format!("{DIRECTORY}/{name}/nr_hugepages"));
             Some(HugePages {
                 page_size_kib,
-                count: text.trim().parse().ok()?,
+                count: text.ok().and_then(|text| text.trim().parse().ok()),
             })
         })
         .collect();
@@ -60,7 +49,7 @@ pub fn read(source: &Tracked<'_>) -> Result<Vec<HugePages>, ReadError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{DIRECTORY, HugePages, read};
+    use super::{DIRECTORY, read};
     use crate::host::fake::FakeSource;
     use rustix::io::Errno;
 
@@ -68,7 +57,7 @@ mod tests {
         format!("{DIRECTORY}/{name}/nr_hugepages")
     }
 
-    fn sizes(source: &FakeSource) -> Vec<(u64, u64)> {
+    fn sizes(source: &FakeSource) -> Vec<(u64, Option<u64>)> {
         read(&source.tracked())
             .unwrap()
             .iter()
@@ -81,13 +70,13 @@ mod tests {
         let source = FakeSource::new()
             .file(&nr("hugepages-2048kB"), "48\n")
             .file(&nr("hugepages-1048576kB"), "16\n");
-        assert_eq!(sizes(&source), [(2048, 48), (1_048_576, 16)]);
+        assert_eq!(sizes(&source), [(2048, Some(48)), (1_048_576, Some(16))]);
         let source = FakeSource::new().file(&nr("hugepages-1048576kB"), "0\n");
-        assert_eq!(sizes(&source), [(1_048_576, 0)]);
+        assert_eq!(sizes(&source), [(1_048_576, Some(0))]);
     }
 
     #[test]
-    fn c77_odd_sizes_are_kept_and_bad_entries_skipped() {
+    fn c77_odd_sizes_are_kept_and_bad_entries_cost_only_themselves() {
         let source = FakeSource::new()
             .file(&nr("hugepages-64kB"), "0")
             .file(&nr("hugepages-2048kB"), "4")
@@ -104,7 +93,15 @@ mod tests {
             .iter()
             .map(|p| (p.page_size_kib, p.count))
             .collect();
-        assert_eq!(found, [(64, 0), (2048, 4), (32_768, 2), (16_777_216, 1)]);
+        let expected = [
+            (8, None),
+            (64, Some(0)),
+            (2048, Some(4)),
+            (32_768, Some(2)),
+            (1_048_576, None),
+            (16_777_216, Some(1)),
+        ];
+        assert_eq!(found, expected);
         let unread = [(
             format!("file:{}", nr("hugepages-1048576kB")),
             "EIO".to_owned(),
@@ -122,25 +119,5 @@ mod tests {
     fn a_directory_that_cannot_be_listed_is_an_error() {
         let source = FakeSource::new().error(DIRECTORY, Errno::ACCESS);
         assert!(read(&source.tracked()).is_err());
-    }
-
-    #[test]
-    fn c07_pages_times_size_is_bytes() {
-        assert_eq!(
-            HugePages {
-                page_size_kib: 2048,
-                count: 1024
-            }
-            .bytes(),
-            2 << 30
-        );
-        assert_eq!(
-            HugePages {
-                page_size_kib: u64::MAX,
-                count: 2
-            }
-            .bytes(),
-            u64::MAX
-        );
     }
 }

@@ -47,15 +47,25 @@ fn first(source: &Tracked<'_>, paths: &[&str]) -> Result<String, ReadError> {
     for path in paths {
         match source.read_text(path) {
             Ok(text) => {
-                if let Some(identity) = identity(&text) {
-                    return Ok(identity.to_owned());
+                match identity(&text) {
+                    None => {}
+                    // What a damaged disk left.
+                    Some(text) if !is_a_line_of_text(text) => {
+                        unreadable = unreadable
+                            .or_else(|| Some(ReadError::malformed(*path, "not a line of text")));
+                    }
+                    Some(identity) => return Ok(identity.to_owned()),
                 }
             }
             Err(error) if error.is_absent() => {}
-            Err(error) => unreadable = unreadable.or(Some(error)),
+            Err(error) => unreadable = unreadable.or_else(|| Some(error.into())),
         }
     }
-    unreadable.map_or_else(|| Ok(String::new()), |error| Err(error.into()))
+    unreadable.map_or_else(|| Ok(String::new()), Err)
+}
+
+fn is_a_line_of_text(text: &str) -> bool {
+    !text.contains(|c: char| c.is_control() || c == char::REPLACEMENT_CHARACTER)
 }
 
 /// The text without blanks around it and the NUL that ends a device-tree property; `None` where it identifies
@@ -114,6 +124,18 @@ mod tests {
                     .file(DBUS, other),
                 other,
             ),
+            (
+                FakeSource::new()
+                    .file(ETC, b"\x01\xff\xfe\x00")
+                    .file(DBUS, other),
+                other,
+            ),
+            (
+                FakeSource::new()
+                    .file(ETC, format!("{ID}\n{other}\n"))
+                    .file(DBUS, other),
+                other,
+            ),
             (FakeSource::new(), ""),
             (FakeSource::new().file(ETC, ""), ""),
         ] {
@@ -123,13 +145,13 @@ mod tests {
                 "{source:?}"
             );
         }
-        let source = FakeSource::new().error(ETC, Errno::ACCESS);
-        assert!(
-            machine_id(&source.tracked())
-                .unwrap_err()
-                .to_string()
-                .contains(ETC)
-        );
+        for source in [
+            FakeSource::new().error(ETC, Errno::ACCESS),
+            FakeSource::new().file(ETC, b"\x01\xff\xfe\x00"),
+        ] {
+            let error = machine_id(&source.tracked()).unwrap_err().to_string();
+            assert!(error.contains(ETC), "{error}");
+        }
     }
 
     #[test]

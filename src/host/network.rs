@@ -3,7 +3,7 @@
 //! They are read at `/proc/1/net`, since `/proc/net` is that of the reading process. What a route is good for is not
 //! decided here. The messages are apimachinery's, because kubelet publishes them.
 
-use super::ReadError;
+use super::{ReadError, shortened};
 use crate::source::Tracked;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -122,7 +122,7 @@ fn parse_hex(text: &str) -> Result<Vec<u8>, String> {
 /// The default routes. Always a value: the two files fail each on its own, and differently.
 pub fn read(source: &Tracked<'_>) -> Result<Routes, ReadError> {
     let v4 = match source.read_text(ROUTE) {
-        Ok(text) => Some(parse_v4(&text)),
+        Ok(text) => Some(parse_v4(&text).map_err(shortened)),
         Err(error) if error.is_absent() => None,
         Err(error) => Some(Err(error.to_string())),
     };

@@ -44,12 +44,7 @@ fn ask_all(source: &FakeSource) {
     let tracked = source.tracked();
     let _ = cpu::read(&tracked);
     let _ = memory::read(&tracked).map(|memory| memory.used_bytes());
-    let _ = hugepages::read(&tracked).map(|sizes| {
-        sizes
-            .iter()
-            .map(hugepages::HugePages::bytes)
-            .collect::<Vec<_>>()
-    });
+    let _ = hugepages::read(&tracked);
     let _ = filesystem::read(&tracked, "/var/lib/kubelet");
     let _ = network::read(&tracked);
     let _ = identity::machine_id(&tracked);

@@ -1,6 +1,6 @@
 //! `-o diff`: where the cluster and what was computed differ, and who keeps the cluster's value.
 
-use super::keyed::keyed;
+use super::keyed::keyed_alike;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ pub fn lines(object: &str, cluster: Option<&Value>, computed: &Value) -> Vec<Val
     let Some(cluster) = cluster else {
         return vec![line(object, "", None, Some(computed), None)];
     };
-    let (stored, wanted) = (keyed(&comparable(cluster)), keyed(&comparable(computed)));
+    let (stored, wanted) = keyed_alike(&comparable(cluster), &comparable(computed));
     let mut lines = Vec::new();
     differences(
         "",

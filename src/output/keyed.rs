@@ -10,18 +10,28 @@ const MERGE_KEYS: [(&str, &str); 3] = [
     ("/metadata/ownerReferences", "uid"),
 ];
 
-/// `object` with each list that has a merge key as a map by that key. A list that holds a key twice stays a list:
-/// such elements cannot be told apart by it.
-pub fn keyed(object: &Value) -> Value {
-    let mut copy = object.clone();
+/// Both objects with each list that has a merge key as a map by that key. Where either list holds a key twice, both
+/// stay lists: such elements cannot be told apart by it.
+pub fn keyed_alike(left: &Value, right: &Value) -> (Value, Value) {
+    let mut copies = [left.clone(), right.clone()];
     for (pointer, key) in MERGE_KEYS {
-        if let Some(list) = copy.pointer_mut(pointer)
-            && let Some(map) = by_key(list, key)
-        {
-            *list = Value::Object(map);
+        let maps = copies
+            .each_ref()
+            .map(|copy| copy.pointer(pointer).map(|list| by_key(list, key)));
+        // A list that is not there goes with either.
+        if maps.contains(&Some(None)) {
+            continue;
+        }
+        for (copy, map) in copies.iter_mut().zip(maps) {
+            if let Some(list) = copy.pointer_mut(pointer)
+                && let Some(Some(map)) = map
+            {
+                *list = Value::Object(map);
+            }
         }
     }
-    copy
+    let [left, right] = copies;
+    (left, right)
 }
 
 fn by_key(list: &Value, key: &str) -> Option<Map<String, Value>> {
@@ -69,17 +79,16 @@ pub fn values_at<'a>(object: &'a Value, pointer: &str) -> Vec<&'a Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::{keyed, values_at};
+    use super::{keyed_alike, values_at};
     use serde_json::json;
 
     #[test]
     fn elements_are_named_by_their_merge_key() {
         let node =
             json!({"status": {"conditions": [{"type": "Ready", "status": "True"}], "images": [1]}});
-        assert_eq!(
-            keyed(&node),
-            json!({"status": {"conditions": {"Ready": {"status": "True"}}, "images": [1]}})
-        );
+        let keyed = json!({"status": {"conditions": {"Ready": {"status": "True"}}, "images": [1]}});
+        assert_eq!(keyed_alike(&node, &json!({})), (keyed.clone(), json!({})));
+        assert_eq!(keyed_alike(&node, &node), (keyed.clone(), keyed));
         assert_eq!(
             values_at(&node, "/status/conditions/Ready/status"),
             [&json!("True")]
@@ -92,7 +101,10 @@ mod tests {
     fn two_addresses_of_one_type_stay_a_list_and_are_both_found() {
         let node = json!({"status": {"addresses": [
             {"type": "InternalIP", "address": "192.0.2.1"}, {"type": "InternalIP", "address": "2001:db8::1"}]}});
-        assert_eq!(keyed(&node), node);
+        let one =
+            json!({"status": {"addresses": [{"type": "InternalIP", "address": "192.0.2.1"}]}});
+        assert_eq!(keyed_alike(&node, &one), (node.clone(), one.clone()));
+        assert_eq!(keyed_alike(&one, &node), (one, node.clone()));
         assert_eq!(
             values_at(&node, "/status/addresses/InternalIP/address"),
             [&json!("192.0.2.1"), &json!("2001:db8::1")]

@@ -116,7 +116,12 @@ fn read_capacity(inputs: &Inputs<'_>, missing: &mut Missing) -> BTreeMap<String,
         .into_iter()
         .flatten()
     {
-        put(&huge_pages_name(pages), huge_pages_amount(pages));
+        let name = huge_pages_name(pages);
+        if let Some(count) = pages.count {
+            put(&name, huge_pages_amount(pages.page_size_kib, count));
+        } else {
+            missing.note(format!("huge pages: no number of {name}"));
+        }
     }
     amounts
 }
@@ -140,8 +145,9 @@ fn huge_pages_name(pages: &HugePages) -> String {
     )
 }
 
-fn huge_pages_amount(pages: &HugePages) -> Quantity {
-    Quantity::bytes(i128::from(pages.page_size_kib) * 1024 * i128::from(pages.count))
+fn huge_pages_amount(page_size_kib: u64, count: u64) -> Quantity {
+    let page_bytes = i128::from(page_size_kib) * 1024;
+    Quantity::bytes(page_bytes.saturating_mul(count.into()))
 }
 
 fn pods(max_pods: u32, pods_per_core: u32, cpu: &Quantity) -> Quantity {
@@ -186,7 +192,9 @@ pub fn explain(inputs: &Inputs<'_>, node: &Node) -> Vec<Explanation> {
     let capacities = explain_capacity(inputs);
     let known = |name: &str| capacities.iter().any(|(known, _)| known == name);
     let gone = |name: &str| {
-        name.starts_with(HUGE_PAGES_PREFIX) && snapshot.huge_pages.get().is_some() && !known(name)
+        let sizes = snapshot.huge_pages.get();
+        name.starts_with(HUGE_PAGES_PREFIX)
+            && sizes.is_some_and(|sizes| !sizes.iter().any(|size| huge_pages_name(size) == name))
     };
     let stored = node
         .status
@@ -236,7 +244,8 @@ fn explain_capacity(inputs: &Inputs<'_>) -> Vec<(String, Explanation)> {
             &snapshot.root_filesystem,
         ));
     }
-    for pages in snapshot.huge_pages.get().into_iter().flatten() {
+    let sizes = snapshot.huge_pages.get().into_iter().flatten();
+    for pages in sizes.filter(|pages| pages.count.is_some()) {
         explained.extend(explain_reading(
             &huge_pages_name(pages),
             false,

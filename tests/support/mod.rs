@@ -28,6 +28,7 @@ pub mod oracle;
 pub mod pki;
 pub mod process;
 pub mod proxy;
+pub mod recording;
 pub mod scratch;
 pub mod scripted;
 pub mod statuses;

@@ -4,8 +4,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Many things take no longer than the start of a process.
+const FIRST_POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Asks `condition` every 50 ms until it gives a value. Panics, naming `what`, when `timeout` has passed without one.
+/// Asks `condition` at growing intervals, at least every 50 ms, until it gives a value. Panics, naming `what`, when
+/// `timeout` has passed without one.
 #[track_caller]
 pub fn eventually<T>(timeout: Duration, what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
@@ -17,7 +20,7 @@ pub fn eventually<T>(timeout: Duration, what: &str, mut condition: impl FnMut() 
             start.elapsed() < timeout,
             "waited {timeout:?} in vain: {what}"
         );
-        thread::sleep(POLL_INTERVAL);
+        thread::sleep((start.elapsed() / 8).clamp(FIRST_POLL_INTERVAL, POLL_INTERVAL));
     }
 }
 

@@ -113,11 +113,11 @@ fn numbers_and_names_of_the_kernel() {
 #[test]
 fn what_is_absent_is_a_failed_reading() {
     let host = replay(json!({}));
-    assert_eq!(failure(host.hostname()), "hostname : not in the recording");
-    assert_eq!(failure(host.uname()), "uname : not in the recording");
+    assert_eq!(failure(host.hostname()), "hostname: not in the recording");
+    assert_eq!(failure(host.uname()), "uname: not in the recording");
     assert_eq!(
         failure(host.interfaces()),
-        "interfaces : not in the recording"
+        "interfaces: not in the recording"
     );
     assert_eq!(
         failure(host.lookup("n1")),
@@ -125,9 +125,9 @@ fn what_is_absent_is_a_failed_reading() {
     );
     assert_eq!(
         failure(host.clock_unsynchronized()),
-        "clock : not in the recording"
+        "clock: not in the recording"
     );
-    assert_eq!(failure(host.shutdown()), "shutdown : not in the recording");
+    assert_eq!(failure(host.shutdown()), "shutdown: not in the recording");
     assert_eq!(failure(host.statfs("/")), "statfs /: ENOENT");
     assert_eq!(
         failure(host.read("/etc/machine-id")),
@@ -418,10 +418,10 @@ fn errors_come_in_place_of_answers() {
     assert_eq!(failure(host.lookup("n1")), "lookup n1: EAGAIN");
     assert_eq!(failure(host.images()), "cri ListImages: ETIMEDOUT");
     assert_eq!(host.cgroup_driver().unwrap(), "x");
-    assert_eq!(failure(host.interfaces()), "interfaces : ENODEV");
-    assert_eq!(failure(host.uname()), "uname : ENOSYS");
-    assert_eq!(failure(host.hostname()), "hostname : ELOOP");
-    assert_eq!(failure(host.clock_unsynchronized()), "clock : ENOTCONN");
+    assert_eq!(failure(host.interfaces()), "interfaces: ENODEV");
+    assert_eq!(failure(host.uname()), "uname: ENOSYS");
+    assert_eq!(failure(host.hostname()), "hostname: ELOOP");
+    assert_eq!(failure(host.clock_unsynchronized()), "clock: ENOTCONN");
 }
 
 #[test]

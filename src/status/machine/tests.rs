@@ -282,7 +282,7 @@ fn test_capacity_from_machine_info_with_huge_pages_enable() {
     });
     world.snapshot.huge_pages = Reading::of(vec![HugePages {
         page_size_kib: 5,
-        count: 10,
+        count: Some(10),
     }]);
     let capacity = done(&world, Node::default()).capacity.unwrap();
     assert_eq!(capacity["hugepages-5Ki"], ApiQuantity("50Ki".to_owned()));
@@ -299,7 +299,7 @@ fn c76_every_size_is_reported_and_one_that_is_gone_goes_away() {
     let mut world = world();
     let pages = |page_size_kib, count| HugePages {
         page_size_kib,
-        count,
+        count: Some(count),
     };
     world.snapshot.memory = Reading::of(Memory {
         total_bytes: 64 << 30,
@@ -419,11 +419,11 @@ fn kubelet_capture_of_this_kind_of_machine() {
     snapshot.huge_pages = Reading::of(vec![
         HugePages {
             page_size_kib: 1_048_576,
-            count: 0,
+            count: Some(0),
         },
         HugePages {
             page_size_kib: 2048,
-            count: 0,
+            count: Some(0),
         },
     ]);
     let mut node = Node::default();
@@ -474,7 +474,7 @@ fn world_with_pages(pages: &[(u64, u64)]) -> World {
     let mut world = world();
     let pages = pages.iter().map(|&(page_size_kib, count)| HugePages {
         page_size_kib,
-        count,
+        count: Some(count),
     });
     world.snapshot.huge_pages = Reading::of(pages.collect());
     world
@@ -524,6 +524,34 @@ fn test_reconcile_huge_page_resource() {
             assert_eq!(found, expected, "{row}: {name}");
         }
     }
+}
+
+/// A size whose number cannot be read is still there.
+#[test]
+fn c77_a_size_without_a_number_keeps_what_is_stored() {
+    let mut world = world();
+    world.snapshot.huge_pages = Reading::of(vec![HugePages {
+        page_size_kib: 1_048_576,
+        count: None,
+    }]);
+    let table: Table<'_> = &[("hugepages-1Gi", "2Gi"), ("hugepages-64Ki", "0")];
+    let mut node = stored(table, table);
+    let paths: Vec<String> = explain(&world.inputs(), &node)
+        .into_iter()
+        .map(|explanation| explanation.path)
+        .filter(|path| path.contains("hugepages"))
+        .collect();
+    assert_eq!(paths, ["/status/allocatable/hugepages-1Gi"]);
+    let error = set(&world.inputs(), &mut node).unwrap_err();
+    assert!(error.0.contains("hugepages-1Gi"), "{error}");
+    let status = node.status.unwrap();
+    for resources in [status.capacity, status.allocatable] {
+        let resources = resources.unwrap();
+        assert_eq!(resources["hugepages-1Gi"].0, "2Gi");
+        assert!(!resources.contains_key("hugepages-64Ki"));
+    }
+    let new = set(&world.inputs(), &mut Node::default());
+    assert!(new.is_err());
 }
 
 /// C79: a Node without capacity, without allocatable, or without any status gets both.
