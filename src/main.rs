@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use nodelet::cli::{Cli, Environment};
-use nodelet::start::{self, Exit};
+use nodelet::start::{self, Exit, code};
 use nodelet::telemetry;
 use std::io::Write;
 use std::process::ExitCode;
@@ -14,10 +14,22 @@ fn main() -> ExitCode {
         Ok(()) => run(cli, environment),
         Err(error) => Exit::usage(error),
     };
-    // A reader that has gone away is no failure of the round.
-    let _ = std::io::stdout().write_all(exit.stdout.as_bytes());
     let _ = std::io::stderr().write_all(exit.stderr.as_bytes());
-    ExitCode::from(exit.code)
+    let mut stdout = std::io::stdout();
+    let written = stdout
+        .write_all(exit.stdout.as_bytes())
+        .and_then(|()| stdout.flush());
+    match written {
+        // A reader that has gone away is no failure of the round.
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            let _ = writeln!(
+                std::io::stderr(),
+                "nodelet: cannot write the result: {error}"
+            );
+            ExitCode::from(exit.code.max(code::FAILED))
+        }
+        _ => ExitCode::from(exit.code),
+    }
 }
 
 fn run(cli: Cli, environment: Environment) -> Exit {

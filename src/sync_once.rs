@@ -198,10 +198,6 @@ impl SyncOnce {
             return DONE;
         }
         let sends = self.cluster.is_there() && !self.dry_run;
-        if node.is_none() && computed.node_request.is_none() {
-            tracing::warn!("There is no Node and registerNode is false: nothing to send");
-            return DONE;
-        }
         let mut uid = node.and_then(|node| node.metadata.uid.clone());
         if let Some(request) = computed.node_request.clone() {
             let outcome = self.send(sends, &request).await;

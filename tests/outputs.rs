@@ -381,13 +381,17 @@ fn a_node_that_another_keeps_is_refused_but_not_in_a_dry_run() {
 }
 
 #[test]
-fn c95_there_is_no_lease_for_a_node_that_is_not_to_be_registered() {
-    let scratch = Scratch::new();
-    let facts =
-        json!({"settings": {"role": "owner", "registerNode": false}, "cluster": {"node": null}});
-    let finished = replay(&recording(scratch.path(), &facts, &[]), "patch");
-    assert!(finished.status.success(), "{}", finished.stderr);
-    assert_eq!(lines(&finished), Vec::<Value>::new());
+fn a_result_that_cannot_be_written_is_a_failure_and_a_reader_that_went_away_is_none() {
+    let nodelet = env!("CARGO_BIN_EXE_nodelet");
+    for (target, code) in [("> /dev/full", Some(1)), ("| true", Some(0))] {
+        let line =
+            format!("set -o pipefail; \"{nodelet}\" --sync-once -o yaml 2>/dev/null {target}");
+        let status = std::process::Command::new("bash")
+            .args(["-c", &line])
+            .status()
+            .expect("bash");
+        assert_eq!(status.code(), code, "{target}");
+    }
 }
 
 #[test]

@@ -41,6 +41,15 @@ pub enum Cluster {
     Pod,
 }
 
+impl std::fmt::Display for Cluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Kubeconfig(path) => write!(f, "{}", path.display()),
+            Self::Pod => f.write_str("this pod"),
+        }
+    }
+}
+
 /// Deadlines of the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deadlines {
@@ -52,7 +61,7 @@ pub struct Deadlines {
 
 /// Why there is no client.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot use the credential of {cluster:?}: {reason}")]
+#[error("cannot use the credential of {cluster}: {reason}")]
 pub struct CredentialError {
     cluster: Cluster,
     reason: String,

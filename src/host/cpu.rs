@@ -4,6 +4,7 @@
 
 use super::ReadError;
 use crate::source::Tracked;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// The kernel's list of online CPUs.
@@ -22,7 +23,7 @@ pub struct CpuList(Vec<u32>);
 impl CpuList {
     /// Parses the kernel's list format; blanks around items are allowed, an empty text is an empty set.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let mut cpus = Vec::new();
+        let mut cpus = BTreeSet::new();
         for item in text
             .trim()
             .split(',')
@@ -43,9 +44,7 @@ impl CpuList {
             }
             cpus.extend(first..=last);
         }
-        cpus.sort_unstable();
-        cpus.dedup();
-        Ok(Self(cpus))
+        Ok(Self(cpus.into_iter().collect()))
     }
 
     /// How many CPUs there are.
