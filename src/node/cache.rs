@@ -71,6 +71,12 @@ impl NodeCache {
         });
     }
 
+    /// A list showed `node`. A list is a quorum read and always right: after a restore of etcd it may well be older than
+    /// what was known.
+    pub fn listed(&self, node: Node) {
+        self.sender.send_replace(Cached::Present(Arc::new(node)));
+    }
+
     /// The cluster says that there is no Node now.
     pub fn saw_none(&self) {
         self.sender.send_replace(Cached::Absent);
@@ -136,6 +142,22 @@ mod tests {
                 .as_deref(),
             Some("10")
         );
+    }
+
+    #[test]
+    fn a_list_after_a_restore_of_etcd_brings_an_older_node() {
+        let cache = NodeCache::default();
+        cache.saw(node("a", "900"));
+        cache.listed(node("a", "7"));
+        cache.saw(node("a", "8"));
+        let version = cache
+            .get()
+            .node()
+            .unwrap()
+            .metadata
+            .resource_version
+            .clone();
+        assert_eq!(version.as_deref(), Some("8"));
     }
 
     #[test]

@@ -62,10 +62,7 @@ pub fn initial_node(inputs: &Inputs<'_>) -> Node {
     let mut node = Node::default();
     node.metadata.name = Some(inputs.node_name.to_owned());
     node.metadata.labels = Some(wanted_labels(inputs));
-    if let Some(instance) = own_instance(inputs) {
-        node.metadata.annotations =
-            Some(BTreeMap::from([(INSTANCE_ANNOTATION.to_owned(), instance)]));
-    }
+    set_instance(inputs, &mut node);
     let mut taints = settings.register_with_taints.clone().unwrap_or_else(|| {
         vec![Taint {
             key: NO_PODS_TAINT.to_owned(),
@@ -140,20 +137,18 @@ pub fn heal_labels(inputs: &Inputs<'_>, node: &mut Node) -> bool {
     healed
 }
 
-/// Brings a Node that exists already in order, as far as registration does: the default labels and the instance.
-/// Taints, providerID and other labels stay as they are.
+/// Brings the labels of a Node that exists already in order, as far as registration does: the default ones. Taints,
+/// providerID and other labels stay as they are.
 pub fn reconcile(inputs: &Inputs<'_>, existing: &mut Node) -> bool {
-    let initial = initial_node(inputs);
-    let mut changed = update_default_labels(
-        &initial.metadata.labels.unwrap_or_default(),
-        &mut existing.metadata.labels,
-    );
+    update_default_labels(&wanted_labels(inputs), &mut existing.metadata.labels)
+}
+
+/// Says on the Node which machine keeps it, as soon as that is known.
+pub fn set_instance(inputs: &Inputs<'_>, node: &mut Node) {
     if let Some(instance) = own_instance(inputs) {
-        let annotations = existing.metadata.annotations.get_or_insert_default();
-        changed |=
-            annotations.insert(INSTANCE_ANNOTATION.to_owned(), instance.clone()) != Some(instance);
+        let annotations = node.metadata.annotations.get_or_insert_default();
+        annotations.insert(INSTANCE_ANNOTATION.to_owned(), instance);
     }
-    changed
 }
 
 fn update_default_labels(

@@ -3,7 +3,7 @@
 
 use super::changed::node_status_has_changed;
 use super::patch::node_status_patch;
-use super::register::{heal_labels, reconcile};
+use super::register::{heal_labels, reconcile, set_instance};
 use crate::status::chain::{self, Setter};
 use crate::status::{Inputs, SetterError};
 use k8s_openapi::api::core::v1::Node;
@@ -44,6 +44,8 @@ pub fn wanted(
         Scope::Round => false,
     };
     changed |= heal_labels(inputs, &mut node);
+    // Like any annotation it is no reason to report; it goes with the next one.
+    set_instance(inputs, &mut node);
     for setter in setters {
         chain::run(inputs, &mut node, &[setter])
             .into_iter()

@@ -85,7 +85,7 @@ async fn follow_once(api: &ApiClient, name: &str, cache: &NodeCache) {
             }
             Ok(Event::InitApply(node)) => {
                 listed_any = true;
-                cache.saw(node);
+                cache.listed(node);
             }
             Ok(Event::InitDone) => {
                 listing = false;

@@ -7,6 +7,11 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Many things take no longer than the start of a process.
 const FIRST_POLL_INTERVAL: Duration = Duration::from_millis(2);
 
+/// Whether what is shortened for every day has its full length: where `NODELET_TEST_FULL_LENGTH` is set.
+pub fn full_length() -> bool {
+    std::env::var_os("NODELET_TEST_FULL_LENGTH").is_some()
+}
+
 /// Asks `condition` at growing intervals, at least every 50 ms, until it gives a value. Panics, naming `what`, when
 /// `timeout` has passed without one.
 #[track_caller]

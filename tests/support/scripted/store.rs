@@ -30,7 +30,7 @@ impl Store {
         self.lease.clone().unwrap_or_default()
     }
 
-    /// Creates the Node, with a new UID unless it has one, or replaces it.
+    /// Creates the Node, with a new UID and a creator among its managers unless it has them, or replaces it.
     pub fn put_node(&mut self, mut node: Value) -> Value {
         let event = if self.node.is_some() {
             "MODIFIED"
@@ -38,6 +38,10 @@ impl Store {
             "ADDED"
         };
         self.stamp(&mut node);
+        if node["metadata"]["managedFields"].is_null() {
+            node["metadata"]["managedFields"] = json!([{"manager": "kubectl", "operation": "Update",
+                "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:metadata": {}}}]);
+        }
         self.node = Some(node.clone());
         self.tell(event, &node);
         node
