@@ -237,11 +237,8 @@ impl SyncOnce {
             .map(|id| role::instance(id))
             .unwrap_or_default();
         let keeper = node.map_or(Keeper::Nobody, |node| role::keeper(node, &instance));
-        let alive = stored
-            .lease
-            .as_ref()
-            .is_some_and(|lease| lease::object::is_alive(lease, now));
-        role::standing(self.settings.role, &keeper, alive)
+        let lives = keeper.lives(stored.lease.as_ref(), now);
+        role::standing(self.settings.role, &keeper, lives)
     }
 
     /// The Node as it ought to be, and the request that makes it so.

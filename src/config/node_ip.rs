@@ -76,18 +76,22 @@ pub fn parse_node_ip_annotation(text: &str) -> Result<Vec<IpAddr>, NodeIpError> 
 
 /// Refuses what can be no node's address on any host; all zeros only say which family is preferred and may stay.
 pub fn check_kind(address: IpAddr) -> Result<(), NodeIpError> {
-    let link_local = match address {
-        IpAddr::V4(v4) => v4.is_link_local(),
-        IpAddr::V6(v6) => v6.is_unicast_link_local(),
-    };
     if address.is_loopback() {
         Err(NodeIpError::Loopback)
     } else if address.is_multicast() {
         Err(NodeIpError::Multicast)
-    } else if link_local {
+    } else if is_link_local(address) {
         Err(NodeIpError::LinkLocal)
     } else {
         Ok(())
+    }
+}
+
+/// Whether an address means something on its own link only.
+pub fn is_link_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_unicast_link_local(),
     }
 }
 

@@ -47,6 +47,13 @@ pub fn is_alive(lease: &Value, now: Timestamp) -> bool {
     renewed.is_some_and(|renewed| now.duration_since(renewed) < duration)
 }
 
+/// The field manager that renewed a Lease last.
+pub fn renewer(lease: &Value) -> Option<&str> {
+    let entries = lease["metadata"]["managedFields"].as_array()?;
+    let renews = |entry: &&Value| !entry["fieldsV1"]["f:spec"]["f:renewTime"].is_null();
+    entries.iter().find(renews)?["manager"].as_str()
+}
+
 /// `metav1.MicroTime`: UTC with exactly six digits.
 pub fn micro_time(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()

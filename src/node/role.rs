@@ -2,8 +2,11 @@
 
 use crate::api::request::FIELD_MANAGER;
 use crate::config::settings::Role;
+use crate::lease::object;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
+use k8s_openapi::jiff::Timestamp;
+use serde_json::Value;
 
 /// The annotation by which an owner says which machine it runs on.
 pub const INSTANCE_ANNOTATION: &str = "nodelet/instance";
@@ -36,6 +39,19 @@ impl Keeper {
     /// Whether it takes a look at the Lease to know if this keeper lives.
     pub fn shows_by_its_lease(&self) -> bool {
         matches!(self, Self::OtherInstance(_) | Self::Untracked)
+    }
+
+    /// Whether this keeper lives, by its Lease. Of a Node that does not say who keeps it, a Lease that nodelet renews
+    /// is that of the Node before it: another nodelet would have left its name.
+    pub fn lives(&self, lease: Option<&Value>, now: Timestamp) -> bool {
+        let alive = lease.filter(|lease| object::is_alive(lease, now));
+        match self {
+            Self::OtherInstance(_) => alive.is_some(),
+            Self::Untracked => {
+                alive.is_some_and(|lease| object::renewer(lease) != Some(FIELD_MANAGER))
+            }
+            Self::Nobody | Self::This | Self::Other(_) => false,
+        }
     }
 }
 
@@ -134,22 +150,21 @@ fn keeps_heartbeat(entry: &ManagedFieldsEntry) -> bool {
         })
 }
 
-/// What nodelet is to a Node under the configured role. `lease_alive` says whether the Node's Lease has been renewed
-/// within its duration.
+/// What nodelet is to a Node under the configured role. `lives` says whether the keeper does ([`Keeper::lives`]).
 ///
 /// # Errors
 /// `role: owner` where somebody else keeps the Node.
-pub fn standing(role: Role, keeper: &Keeper, lease_alive: bool) -> Result<Standing, Refusal> {
+pub fn standing(role: Role, keeper: &Keeper, lives: bool) -> Result<Standing, Refusal> {
     match (role, keeper) {
         (Role::Auto | Role::Owner, Keeper::This) | (Role::Owner, Keeper::Nobody) => {
             Ok(Standing::Owner)
         }
         (Role::Auto | Role::Companion, _) => Ok(Standing::Companion),
         (Role::Owner, Keeper::Other(manager)) => Err(Refusal::KeptByOther(manager.clone())),
-        (Role::Owner, Keeper::OtherInstance(other)) if lease_alive => {
+        (Role::Owner, Keeper::OtherInstance(other)) if lives => {
             Err(Refusal::OtherMachine(other.clone()))
         }
-        (Role::Owner, Keeper::Untracked) if lease_alive => Err(Refusal::KeptByUnknown),
+        (Role::Owner, Keeper::Untracked) if lives => Err(Refusal::KeptByUnknown),
         (Role::Owner, Keeper::OtherInstance(_) | Keeper::Untracked) => Ok(Standing::Owner),
     }
 }
@@ -248,6 +263,33 @@ mod tests {
     fn a_node_whose_fields_are_not_tracked_is_known_by_its_annotation_or_its_lease() {
         assert_eq!(keeper(&node(&[], None), "me"), Keeper::Untracked);
         assert_eq!(keeper(&node(&[], Some("me")), "me"), Keeper::This);
+    }
+
+    #[test]
+    fn a_lease_that_nodelet_renews_says_nothing_of_a_node_that_is_new() {
+        let now = "2026-11-30T07:00:00Z".parse().unwrap();
+        let lease = |manager: &str, time: &str| {
+            json!({"spec": {"leaseDurationSeconds": 40, "renewTime": time}, "metadata": {"managedFields": [
+                {"manager": "x", "fieldsV1": {"f:metadata": {}}},
+                {"manager": manager, "fieldsV1": {"f:spec": {"f:renewTime": {}}}}]}})
+        };
+        let (fresh, old) = ("2026-11-30T06:59:50.000000Z", "2026-11-30T06:59:20.000000Z");
+        let twin = Keeper::OtherInstance("you".to_owned());
+        for (keeper, lease, lives) in [
+            (&Keeper::Untracked, Some(lease("kubelet", fresh)), true),
+            (&Keeper::Untracked, Some(lease("kubelet", old)), false),
+            (&Keeper::Untracked, Some(lease("nodelet", fresh)), false),
+            (&Keeper::Untracked, None, false),
+            (&twin, Some(lease("nodelet", fresh)), true),
+            (&twin, Some(lease("nodelet", old)), false),
+            (&Keeper::Nobody, Some(lease("kubelet", fresh)), false),
+        ] {
+            assert_eq!(
+                keeper.lives(lease.as_ref(), now),
+                lives,
+                "{keeper:?} {lease:?}"
+            );
+        }
     }
 
     #[test]

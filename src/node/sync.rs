@@ -16,7 +16,6 @@ use crate::config::settings::{Role, Settings};
 use crate::eviction::signals::{Pressures, observe};
 use crate::eviction::state::State;
 use crate::gather::{Gatherer, Snapshot};
-use crate::lease;
 use crate::status::{Inputs, chain};
 use crate::telemetry::Complaints;
 use k8s_openapi::api::core::v1::Node;
@@ -400,15 +399,16 @@ impl StatusLoop {
             .map(|id| role::instance(id))
             .unwrap_or_default();
         let keeper = role::keeper(node, &instance);
-        let lease_alive = if keeper.shows_by_its_lease() {
-            match self.lease_alive().await {
-                Ok(alive) => alive,
+        let lease = if keeper.shows_by_its_lease() {
+            match self.lease().await {
+                Ok(lease) => lease,
                 Err(failure) => return Ok(Err(failure)),
             }
         } else {
-            false
+            None
         };
-        let standing = role::standing(self.settings.role, &keeper, lease_alive);
+        let lives = keeper.lives(lease.as_ref(), self.clock.now());
+        let standing = role::standing(self.settings.role, &keeper, lives);
         // Whose machine this is cannot be told yet: neither to give up nor to look on for good, but to ask again.
         if standing != Ok(Standing::Owner)
             && matches!(keeper, role::Keeper::OtherInstance(_))
@@ -452,14 +452,10 @@ impl StatusLoop {
         }
     }
 
-    async fn lease_alive(&self) -> Result<bool, Failure> {
-        match self
-            .api
-            .send::<Value>(&ApiRequest::get_lease(&self.node_name))
-            .await
-        {
-            Ok(lease) => Ok(lease::object::is_alive(&lease, self.clock.now())),
-            Err(failure) if failure.kind == Kind::NotFound => Ok(false),
+    async fn lease(&self) -> Result<Option<Value>, Failure> {
+        match self.api.send(&ApiRequest::get_lease(&self.node_name)).await {
+            Ok(lease) => Ok(Some(lease)),
+            Err(failure) if failure.kind == Kind::NotFound => Ok(None),
             Err(failure) => Err(failure),
         }
     }

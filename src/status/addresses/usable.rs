@@ -1,6 +1,7 @@
 //! Whether an address, or the interface that has it, is one to reach a node at (`pkg/kubelet/kubelet_node_status.go`,
 //! `validateNodeIP`; `apimachinery/pkg/util/net/interface.go`).
 
+use crate::config::node_ip::{check_kind, is_link_local};
 use crate::gather::Reading;
 use crate::source::{Interface, InterfaceAddress};
 use std::net::{IpAddr, Ipv4Addr};
@@ -21,26 +22,19 @@ const INNER_INTERFACES: [&str; 9] = [
 /// Whether a Node may be reached at `ip`, and this host has it; otherwise why not, in kubelet's words.
 pub fn validate(ip: IpAddr, interfaces: &Reading<Vec<Interface>>) -> Result<(), String> {
     let ip = ip.to_canonical();
-    let refusal = if ip.is_loopback() {
-        "nodeIP can't be loopback address"
-    } else if ip.is_multicast() {
-        "nodeIP can't be a multicast address"
-    } else if is_link_local(ip) {
-        "nodeIP can't be a link-local unicast address"
-    } else if ip.is_unspecified() {
-        "nodeIP can't be an all zeros address"
+    check_kind(ip).map_err(|refusal| refusal.to_string())?;
+    if ip.is_unspecified() {
+        return Err("nodeIP can't be an all zeros address".to_owned());
+    }
+    let found =
+        all_addresses(interfaces.required()?).any(|(_, known)| known.address.to_canonical() == ip);
+    if found {
+        Ok(())
     } else {
-        let found = all_addresses(interfaces.required()?)
-            .any(|(_, known)| known.address.to_canonical() == ip);
-        return if found {
-            Ok(())
-        } else {
-            Err(format!(
-                "node IP: \"{ip}\" not found in the host's network interfaces"
-            ))
-        };
-    };
-    Err(refusal.to_owned())
+        Err(format!(
+            "node IP: \"{ip}\" not found in the host's network interfaces"
+        ))
+    }
 }
 
 fn all_addresses(
@@ -99,13 +93,6 @@ fn is_global_unicast(ip: IpAddr) -> bool {
         || ip.is_multicast()
         || is_link_local(ip)
         || ip == IpAddr::V4(Ipv4Addr::BROADCAST))
-}
-
-fn is_link_local(ip: IpAddr) -> bool {
-    match ip {
-        IpAddr::V4(ip) => ip.is_link_local(),
-        IpAddr::V6(ip) => ip.is_unicast_link_local(),
-    }
 }
 
 /// Whether the host made the address up from its hardware address (RFC 4291, modified EUI-64): autoconfigured, so an
