@@ -133,6 +133,13 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// Whether the host has a container runtime that says how it is.
+    pub fn runtime_answers(&self) -> bool {
+        self.runtime
+            .as_ref()
+            .is_some_and(|runtime| runtime.status.get().is_some())
+    }
+
     /// The readings that failed in this round, by name, with the reason. The resolver is left out: most names that
     /// it does not know are not meant to be known to it.
     pub fn faults(&self) -> Vec<(&'static str, &str)> {

@@ -12,6 +12,7 @@ use crate::api::failure::{Failure, Kind, Next};
 use crate::api::request::ApiRequest;
 use crate::clock::Clock;
 use crate::node::cache::{Cached, NodeCache};
+use crate::node::period::jittered;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,9 +25,6 @@ const RENEWALS_IN_A_DURATION: u32 = 4;
 
 /// However short a Lease is, an answer needs some time.
 const SHORTEST_DEADLINE: Duration = Duration::from_secs(1);
-
-/// Upstream's jitter: each wait is up to this share longer.
-const JITTER: f64 = 0.04;
 
 /// Tries of one renewal, as long as renewals succeed. After one that failed each has one try until the trouble is over,
 /// or a fleet would keep a server down that is in trouble already.
@@ -92,10 +90,7 @@ impl LeaseKeeper {
             let started = Instant::now();
             let outcome = self.sync().await;
             let wait = match &outcome {
-                Ok(()) => self
-                    .settings
-                    .interval()
-                    .mul_f64(1.0 + JITTER * fastrand::f64()),
+                Ok(()) => jittered(self.settings.interval()),
                 Err(failure) => self.wait_after(failure),
             };
             self.say(outcome.err());
@@ -122,7 +117,7 @@ impl LeaseKeeper {
         let own = quarter / 5;
         // A server that asks for no wait at all gets no tight loop either.
         let wait = failure.retry_after.unwrap_or(own).clamp(own, quarter);
-        wait.mul_f64(1.0 + JITTER * fastrand::f64())
+        jittered(wait)
     }
 
     fn say(&mut self, failure: Option<Failure>) {
@@ -164,13 +159,11 @@ impl LeaseKeeper {
 
     async fn renew(&mut self, uid: &str) -> Result<Value, Failure> {
         let name = &self.settings.node_name;
-        let base = match self.latest.take() {
-            Some(lease) => Some(lease),
-            None => match self.api.send(&ApiRequest::get_lease(name)).await {
-                Ok(answer) => Some(a_lease(answer)?),
-                Err(failure) if failure.kind == Kind::NotFound => None,
-                Err(failure) => return Err(failure),
-            },
+        let base = if let Some(lease) = self.latest.take() {
+            Some(lease)
+        } else {
+            let found = self.api.find(&ApiRequest::get_lease(name)).await?;
+            found.map(a_lease).transpose()?
         };
         let wanted = object::renewed(base.as_ref(), &self.settings, uid, self.clock.now());
         let request = match &base {

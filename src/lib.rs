@@ -11,6 +11,7 @@ pub mod clock;
 pub mod config;
 pub mod cri;
 pub mod eviction;
+pub mod exit_code;
 pub mod gather;
 pub mod host;
 pub mod lease;

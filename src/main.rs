@@ -2,7 +2,8 @@
 
 use clap::Parser;
 use nodelet::cli::{Cli, Environment};
-use nodelet::start::{self, Exit, code};
+use nodelet::exit_code;
+use nodelet::start::{self, Exit};
 use nodelet::telemetry;
 use std::io::Write;
 use std::process::ExitCode;
@@ -26,7 +27,7 @@ fn main() -> ExitCode {
                 std::io::stderr(),
                 "nodelet: cannot write the result: {error}"
             );
-            ExitCode::from(exit.code.max(code::FAILED))
+            ExitCode::from(exit.code.max(exit_code::FAILED))
         }
         _ => ExitCode::from(exit.code),
     }

@@ -7,6 +7,7 @@ use crate::clock::{Clock, FixedClock, SystemClock};
 use crate::config;
 use crate::config::node_name::node_name_from;
 use crate::config::settings::Settings;
+use crate::exit_code;
 use crate::gather::Gatherer;
 use crate::source::Source;
 use crate::source::live::Live;
@@ -29,20 +30,6 @@ pub struct Exit {
     pub stderr: String,
 }
 
-/// The exit codes.
-pub mod code {
-    /// Done.
-    pub const DONE: u8 = 0;
-    /// A write, a task or a required reading failed.
-    pub const FAILED: u8 = 1;
-    /// Bad usage or configuration.
-    pub const USAGE: u8 = 2;
-    /// The role is refused.
-    pub const REFUSED: u8 = 3;
-    /// A second signal.
-    pub const ABORTED: u8 = 130;
-}
-
 impl Exit {
     fn new(code: u8) -> Self {
         Self {
@@ -56,14 +43,14 @@ impl Exit {
     pub fn usage(text: impl std::fmt::Display) -> Self {
         Self {
             stderr: format!("{text}\n"),
-            ..Self::new(code::USAGE)
+            ..Self::new(exit_code::USAGE)
         }
     }
 
     fn failed(text: impl std::fmt::Display) -> Self {
         Self {
             stderr: format!("nodelet: {text}\n"),
-            ..Self::new(code::FAILED)
+            ..Self::new(exit_code::FAILED)
         }
     }
 }
@@ -90,7 +77,7 @@ pub async fn run(cli: Cli, environment: Environment) -> Exit {
     if cli.check_config {
         return Exit {
             stdout: config::effective::effective_yaml(&settings),
-            ..Exit::new(code::DONE)
+            ..Exit::new(exit_code::DONE)
         };
     }
     for (given, flag) in [
@@ -138,10 +125,10 @@ async fn daemon(settings: Settings, cluster: Option<Cluster>) -> Exit {
         Err(exit) => return exit,
     };
     match agent::run(settings, node_name, cluster, gatherer).await {
-        Ok(End::Stopped) => Exit::new(code::DONE),
-        Ok(End::Aborted) => Exit::new(code::ABORTED),
+        Ok(End::Stopped) => Exit::new(exit_code::DONE),
+        Ok(End::Aborted) => Exit::new(exit_code::ABORTED),
         Ok(End::Refused(refusal)) => Exit {
-            code: code::REFUSED,
+            code: exit_code::REFUSED,
             ..Exit::failed(refusal)
         },
         Ok(End::Failed(error)) => Exit::failed(format!("{error:#}")),

@@ -11,6 +11,7 @@ use crate::clock::{Clock, whole_seconds};
 use crate::config::settings::Settings;
 use crate::eviction::signals::observe;
 use crate::eviction::state::State;
+use crate::exit_code;
 use crate::gather::{Gatherer, Snapshot};
 use crate::lease::{self, LeaseSettings};
 use crate::node::register::initial_node;
@@ -68,13 +69,6 @@ pub struct Stored {
     pub lease: Option<Value>,
 }
 
-/// Done.
-const DONE: u8 = 0;
-/// A write or a required reading failed.
-const FAILED: u8 = 1;
-/// The role is refused.
-const REFUSED: u8 = 3;
-
 /// What was computed.
 struct Computed {
     node: Node,
@@ -104,9 +98,9 @@ impl SyncOnce {
             tracing::warn!(reading, fault, "A reading failed");
         }
         let mut code = if required_readings_there(&snapshot) {
-            DONE
+            exit_code::DONE
         } else {
-            FAILED
+            exit_code::FAILED
         };
         let stored = match self.cluster.stored(&self.node_name).await {
             Ok(stored) => stored,
@@ -126,7 +120,7 @@ impl SyncOnce {
                 if !self.dry_run {
                     return Report {
                         stdout: String::new(),
-                        code: REFUSED,
+                        code: exit_code::REFUSED,
                         stored: Some(stored),
                     };
                 }
@@ -195,7 +189,7 @@ impl SyncOnce {
     ) -> u8 {
         if node.is_none() && computed.node_request.is_none() {
             tracing::info!("There is no Node, and registerNode says not to create one");
-            return DONE;
+            return exit_code::DONE;
         }
         let sends = self.cluster.is_there() && !self.dry_run;
         let mut uid = node.and_then(|node| node.metadata.uid.clone());
@@ -208,7 +202,7 @@ impl SyncOnce {
                     .or(uid);
             }
             let code = self.note(sent, request, &outcome);
-            if code != DONE {
+            if code != exit_code::DONE {
                 return code;
             }
         }
@@ -231,11 +225,7 @@ impl SyncOnce {
         if !self.cluster.is_there() {
             return Ok(Standing::Owner);
         }
-        let instance = snapshot
-            .machine_id
-            .get()
-            .map(|id| role::instance(id))
-            .unwrap_or_default();
+        let instance = role::instance_of(snapshot);
         let keeper = node.map_or(Keeper::Nobody, |node| role::keeper(node, &instance));
         let lives = keeper.lives(stored.lease.as_ref(), now);
         role::standing(self.settings.role, &keeper, lives)
@@ -260,17 +250,13 @@ impl SyncOnce {
             transition_period,
             &observe(snapshot),
         );
-        let runtime_answers = snapshot
-            .runtime
-            .as_ref()
-            .is_some_and(|runtime| runtime.status.get().is_some());
         let inputs = Inputs {
             now,
             node_name: &self.node_name,
             settings,
             snapshot,
             pressures,
-            runtime_seen: runtime_answers || stored.is_some_and(wanted::names_runtime),
+            runtime_seen: snapshot.runtime_answers() || stored.is_some_and(wanted::names_runtime),
             shutdown: None,
         };
         let mut setters = Vec::new();
@@ -347,11 +333,11 @@ impl SyncOnce {
         outcome: &Result<Option<Value>, Failure>,
     ) -> u8 {
         let (text, code) = match outcome {
-            Ok(Some(_)) => ("sent".to_owned(), DONE),
-            Ok(None) => ("not sent".to_owned(), DONE),
+            Ok(Some(_)) => ("sent".to_owned(), exit_code::DONE),
+            Ok(None) => ("not sent".to_owned(), exit_code::DONE),
             Err(failure) => {
                 tracing::error!(verb = request.verb.name(), path = request.path, %failure, "A write failed");
-                (failure.message.clone(), FAILED)
+                (failure.message.clone(), exit_code::FAILED)
             }
         };
         sent.push((request.with_timeout(self.settings.timeouts.api), text));
@@ -378,7 +364,7 @@ fn failed(failure: &Failure) -> Report {
     tracing::error!(%failure, "The round failed");
     Report {
         stdout: String::new(),
-        code: FAILED,
+        code: exit_code::FAILED,
         stored: None,
     }
 }

@@ -178,6 +178,21 @@ impl ApiClient {
         })
     }
 
+    /// Reads the object that `request` asks for; `None` where the cluster says that there is none.
+    ///
+    /// # Errors
+    /// Any [`Failure`] but a 404.
+    pub async fn find<T: DeserializeOwned>(
+        &self,
+        request: &ApiRequest,
+    ) -> Result<Option<T>, Failure> {
+        match self.send(request).await {
+            Ok(object) => Ok(Some(object)),
+            Err(failure) if failure.kind == Kind::NotFound => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    }
+
     async fn send_once(&self, request: &ApiRequest) -> Result<Vec<u8>, Failure> {
         let deadline = self.shared.deadlines.request;
         let result = match tokio::time::timeout(deadline, self.exchange(request)).await {

@@ -4,6 +4,14 @@
 use std::time::Duration;
 use tokio::time::Instant;
 
+/// Upstream's jitter (`wait.JitterUntil` with 0.04): a wait is up to this share longer.
+const JITTER: f64 = 0.04;
+
+/// `wait`, a little longer at random, so that a fleet does not walk in step.
+pub fn jittered(wait: Duration) -> Duration {
+    wait.mul_f64(1.0 + JITTER * fastrand::f64())
+}
+
 /// The report period with its one-time offset after a change or a start, which spreads a fleet's reports (C101).
 #[derive(Debug, Clone, Default)]
 pub struct ReportPeriod {

@@ -1,7 +1,7 @@
 //! The Node as it is created, and what is brought in order on one that exists already
 //! (`pkg/kubelet/kubelet_node_status.go`, `initialNode`, `tryRegisterWithAPIServer`).
 
-use super::role::{INSTANCE_ANNOTATION, instance};
+use super::role::{INSTANCE_ANNOTATION, instance_of};
 use crate::host::os::go_arch;
 use crate::status::Inputs;
 use k8s_openapi::api::core::v1::{Node, NodeSpec, Taint};
@@ -100,15 +100,6 @@ fn wanted_labels(inputs: &Inputs<'_>) -> BTreeMap<String, String> {
     labels
 }
 
-fn own_instance(inputs: &Inputs<'_>) -> Option<String> {
-    inputs
-        .snapshot
-        .machine_id
-        .get()
-        .map(|id| instance(id))
-        .filter(|instance| !instance.is_empty())
-}
-
 /// GOARCH of the host, from what its kernel says; never from the build.
 fn arch(inputs: &Inputs<'_>) -> Option<&'static str> {
     inputs
@@ -145,7 +136,8 @@ pub fn reconcile(inputs: &Inputs<'_>, existing: &mut Node) -> bool {
 
 /// Says on the Node which machine keeps it, as soon as that is known.
 pub fn set_instance(inputs: &Inputs<'_>, node: &mut Node) {
-    if let Some(instance) = own_instance(inputs) {
+    let instance = instance_of(inputs.snapshot);
+    if !instance.is_empty() {
         let annotations = node.metadata.annotations.get_or_insert_default();
         annotations.insert(INSTANCE_ANNOTATION.to_owned(), instance);
     }

@@ -2,6 +2,7 @@
 
 use crate::api::request::FIELD_MANAGER;
 use crate::config::settings::Role;
+use crate::gather::Snapshot;
 use crate::lease::object;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
@@ -87,6 +88,12 @@ pub fn instance(machine_id: &str) -> String {
             let _ = write!(text, "{byte:02x}");
             text
         })
+}
+
+/// [`instance`] of the machine that `snapshot` is of; empty where its id is not known.
+pub fn instance_of(snapshot: &Snapshot) -> String {
+    let machine_id = snapshot.machine_id.get();
+    machine_id.map(|id| instance(id)).unwrap_or_default()
 }
 
 /// Who keeps `node`: the manager of the Ready condition's heartbeat in an entry of the status subresource. The node

@@ -4,7 +4,7 @@
 //! nothing changed and the report period is not over.
 
 use super::cache::{Cached, NodeCache};
-use super::period::ReportPeriod;
+use super::period::{ReportPeriod, jittered};
 use super::register::{RegistrationBackoff, initial_node};
 use super::role::{self, Refusal, Standing};
 use super::wanted::{self, Scope, Wanted};
@@ -24,9 +24,6 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-
-/// Upstream's jitter: each wait is up to this share longer.
-const JITTER: f64 = 0.04;
 
 /// Tries of one round (`nodeStatusUpdateRetry`).
 const TRIES: u32 = 5;
@@ -137,8 +134,7 @@ impl StatusLoop {
             let settled = self.round(&snapshot).await?;
             let wait = if settled {
                 backoff = RegistrationBackoff::default();
-                let period = self.settings.node_status_update_frequency;
-                period.mul_f64(1.0 + JITTER * fastrand::f64())
+                jittered(self.settings.node_status_update_frequency)
             } else {
                 backoff.next_wait()
             };
@@ -177,10 +173,7 @@ impl StatusLoop {
 
     /// One round; false where the Node still has to be registered.
     async fn round(&mut self, snapshot: &Snapshot) -> Result<bool, Refusal> {
-        self.memory.runtime_seen |= snapshot
-            .runtime
-            .as_ref()
-            .is_some_and(|r| r.status.get().is_some());
+        self.memory.runtime_seen |= snapshot.runtime_answers();
         if !self.memory.registered && self.is_owner_by_choice() {
             let outcome = self.register(snapshot).await;
             self.complaints.hear(
@@ -393,14 +386,9 @@ impl StatusLoop {
         node: &Node,
         snapshot: &Snapshot,
     ) -> Result<Result<(), Failure>, Refusal> {
-        let instance = snapshot
-            .machine_id
-            .get()
-            .map(|id| role::instance(id))
-            .unwrap_or_default();
-        let keeper = role::keeper(node, &instance);
+        let keeper = role::keeper(node, &role::instance_of(snapshot));
         let lease = if keeper.shows_by_its_lease() {
-            match self.lease().await {
+            match self.api.find(&ApiRequest::get_lease(&self.node_name)).await {
                 Ok(lease) => lease,
                 Err(failure) => return Ok(Err(failure)),
             }
@@ -449,14 +437,6 @@ impl StatusLoop {
                 Kind::Garbled,
                 format!("{}: the answer is not this Node", request.path),
             ))
-        }
-    }
-
-    async fn lease(&self) -> Result<Option<Value>, Failure> {
-        match self.api.send(&ApiRequest::get_lease(&self.node_name)).await {
-            Ok(lease) => Ok(Some(lease)),
-            Err(failure) if failure.kind == Kind::NotFound => Ok(None),
-            Err(failure) => Err(failure),
         }
     }
 }

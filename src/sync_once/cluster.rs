@@ -32,8 +32,8 @@ impl ClusterAccess {
             Self::None => Ok(Stored::default()),
             Self::Recorded(stored) => Ok(stored.clone()),
             Self::Live(api) => Ok(Stored {
-                node: get(api, &ApiRequest::get_node(name)).await?,
-                lease: get(api, &ApiRequest::get_lease(name)).await?,
+                node: api.find(&ApiRequest::get_node(name)).await?,
+                lease: api.find(&ApiRequest::get_lease(name)).await?,
             }),
         }
     }
@@ -50,13 +50,5 @@ impl ClusterAccess {
                 "there is no apiserver to send to",
             )),
         }
-    }
-}
-
-async fn get(api: &ApiClient, request: &ApiRequest) -> Result<Option<Value>, Failure> {
-    match api.send(request).await {
-        Ok(object) => Ok(Some(object)),
-        Err(failure) if failure.kind == Kind::NotFound => Ok(None),
-        Err(failure) => Err(failure),
     }
 }
